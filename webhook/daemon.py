@@ -28,7 +28,8 @@ from webhook.cluster.api.leader import LEASE_NAME, Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
-from webhook.cluster.controller import Clocks, Controller
+from webhook.cluster.clocks import Clocks
+from webhook.cluster.controller import Controller
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.opt_in import left_alone
 from webhook.cluster.core.queue_core import BUDGET, QueueCore

@@ -9,6 +9,8 @@ from webhook.api.configuration.sections import (
     AdmissionFairSharing,
     FairSharing,
     Integrations,
+    LocalQueueMetrics,
+    Metrics,
     QueueSettings,
     QuotaCheckStrategy,
     RequeuingStrategy,
@@ -65,6 +67,9 @@ READ = [
     ),
     ("resources: {quotaCheckStrategy: IgnoreUndeclared}",
      {"resources": Resources(quota_check_strategy=QuotaCheckStrategy.IGNORE)}),
+    ("metrics: {localQueueMetrics: {enable: true, localQueueSelector: {matchLabels: {a: b}}}}",
+     {"metrics": Metrics(LocalQueueMetrics(enable=True, selector={"matchLabels": {"a": "b"}}))}),
+    ("metrics: {localQueueMetrics: {}}", {"metrics": Metrics(LocalQueueMetrics(enable=False))}),
     ("objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 90s}}",
      {"retention": Retention(3_600_000, 90_000)}),
 ]  # fmt: skip
@@ -169,13 +174,11 @@ def test_the_own_file_has_the_same_sections(tmp_path):
 
 def test_the_file_of_an_option_is_read_and_told(tmp_path):
     """An unreadable file is an error that names it, warnings are handed over."""
-    (tmp_path / "kueue.json").write_text('{"fairSharing": {}, "metrics": {}}')
+    (tmp_path / "kueue.json").write_text('{"fairSharing": {}, "metrics": {"bindAddress": ":1"}}')
     told = []
     loaded = config.load(None, {"SLUICE_KUEUE_CONFIG": str(tmp_path / "kueue.json")}, {}, told)
     assert loaded.queues.fair_sharing == FairSharing()
-    assert [found.message for found in told] == [
-        "metrics is not used: all metrics are served, at stateListen of Sluice, without labels of your own"
-    ]
+    assert [found.message for found in told] == ["metrics.bindAddress is not used: set stateListen of Sluice"]
     with pytest.raises(SourceError, match=r"none\.yaml: error\[FILE001\]: cannot be read"):
         config.load(None, {}, {"kueue_config": tmp_path / "none.yaml"})
 

@@ -25,7 +25,8 @@ from webhook.cluster.api.kinds import (
     WORKLOAD,
 )
 from webhook.cluster.api.view import View
-from webhook.cluster.controller import Clocks, Controller
+from webhook.cluster.clocks import Clocks
+from webhook.cluster.controller import Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.queues.metrics import QueueMetrics

@@ -7,16 +7,19 @@ import socket
 import ssl
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.patience import PATIENCE
 from webhook import documents
-from webhook.cluster.api.client import Client, Pace, kubernetes_client, proxy_for
+from webhook.cluster.api.client import Client, Pace, Write, kubernetes_client, proxy_for
 from webhook.cluster.api.live_store import LiveStore
+from webhook.cluster.api.write_metrics import WriteMetrics
+from webhook.kube.gvk import gvk_of
 from webhook.store.errors import StoreError, Unavailable
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
@@ -115,7 +118,7 @@ def test_a_request_that_is_given_up_leaves_nothing_open(tmp_path, answer):
 
     async def work(client):
         with pytest.raises(Unavailable):
-            await client.request("GET", "/slow")
+            await client.read("/slow")
 
     assert left_open(tmp_path, answer, work) == []
 
@@ -157,7 +160,8 @@ def test_what_is_put_off_is_sent_again(answers, sent, ends_with, monkeypatch):
     async def go():
         client = Client(kubernetes_client.Configuration(host="https://localhost"), Pace(timeout=4.0), monotonic)
         try:
-            return (await client.request("POST", "/api/v1/namespaces", body={}))["message"]
+            write = Write("create", "/api/v1/namespaces", "namespaces", {})
+            return (await client.write(write))["message"]
         except StoreError as error:
             return str(error)
         finally:
@@ -217,6 +221,38 @@ def test_a_lease_is_written_before_the_writes_that_wait_for_their_turn(monkeypat
 
 
 @pytest.mark.parametrize(
+    ("status", "result"),
+    [(200, "ok"), (409, "conflict"), (404, "not_found"), (403, "refused"), (500, "unavailable")],
+)
+def test_every_write_is_counted_by_what_came_of_it(monkeypatch, status, result):
+    """By resource, with its subresource, and verb; reads are not."""
+
+    async def send(self, method, *_):
+        return Served(200 if method == "GET" else status)
+
+    monkeypatch.setattr(Client, "_send", send)
+
+    async def go():
+        client = Client(kubernetes_client.Configuration(host="https://localhost"), Pace(), monotonic)
+        store = LiveStore(client)
+        made = named("ConfigMap", "v1", "a")
+        writes = (store.create(made), store.update(made, subresource="status"), store.delete(gvk_of(made), "a", "n"))
+        for write in writes:
+            with suppress(StoreError):
+                await write
+        await client.close()
+        return client.writes
+
+    counted = asyncio.run(go())
+    rows = (("configmaps", "create"), ("configmaps/status", "update"), ("configmaps", "delete"))
+    assert counted == {(*row, result): 1 for row in rows}
+    registry = CollectorRegistry()
+    registry.register(WriteMetrics(counted))
+    labels = {"resource": "configmaps/status", "verb": "update", "result": result}
+    assert registry.get_sample_value("sluice_writes_total", labels) == 1
+
+
+@pytest.mark.parametrize(
     ("environment", "proxy"),
     [
         ({}, None),
@@ -245,7 +281,7 @@ def test_a_password_of_another_program_is_not_sent(tmp_path, monkeypatch):
     found = []
 
     async def ask(client):
-        found.append(await client.request("GET", "/api/v1/pods"))
+        found.append(await client.read("/api/v1/pods"))
 
     left_open(tmp_path, answer, ask)
     assert found == [json.loads(body)]

@@ -1,6 +1,7 @@
 """When the messages of waiting Workloads are written: at once for a new reason, later for new numbers, never twice."""
 
 import asyncio
+from datetime import UTC, datetime
 
 from tests.cluster.small_cluster import CLOCKS, queues
 from tests.cluster.test_core_revision import workload
@@ -10,11 +11,13 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.clocks import Clocks
 from webhook.cluster.core import explanations
 from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.means import Means
 from webhook.cluster.pace import Pass
-from webhook.cluster.workloads.upkeep import AGAIN, Acts, Upkeep
+from webhook.cluster.workloads.upkeep import AGAIN, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, Place, Reason
 from webhook.queue.explain import Gathered, pending
@@ -101,8 +104,8 @@ def test_new_numbers_come_later_but_come():
         await view.wait()
         explainer, writer = Explainer(core, nothing), LeaderWriter(view, lambda: True, CLOCKS.now)
         events = EventRecorder(store, CLOCKS.now)
-        acts = Acts(writer, events, nothing, lambda: clock[0])
-        upkeep = Upkeep(view, core, explainer.told, acts, Retention())
+        clocks = Clocks(lambda: datetime.fromtimestamp(clock[0] / 1000, UTC), lambda: clock[0] / 1000)
+        upkeep = Upkeep(Means(view, writer, events, clocks), core, explainer.told, nothing, Retention())
         seen = []
         for later, revision, message in (
             (0, 1, "3 free"),

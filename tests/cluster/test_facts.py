@@ -43,8 +43,10 @@ class Counting(MemoryStore):
 class Nobody:
     """A client that may not be used."""
 
-    async def request(self, *arguments, **options):
+    async def read(self, *arguments):
         raise AssertionError(arguments)
+
+    write = read
 
 
 class Clock:

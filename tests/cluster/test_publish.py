@@ -3,14 +3,18 @@
 import asyncio
 import logging
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.cluster.small_cluster import CLOCKS, make_controller, queues
+from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.clocks import Clocks
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.means import Means
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.publish import Publisher
@@ -36,7 +40,9 @@ class Stage:
         self.now = 0
         writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
         report = QueueMetrics(CollectorRegistry())
-        self.publisher = Publisher(self.view, writer, report, self.core, WorkloadCounts(), lambda: self.now)
+        clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
+        means = Means(self.view, writer, EventRecorder(self.store, clocks.now), clocks)
+        self.publisher = Publisher(means, report, self.core, WorkloadCounts())
 
     async def patch(self, gvk, name, *rest, **options):
         """Refuse the status of Cohorts, and of them alone."""

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from tests.cluster.small_cluster import queues, small_cluster
 from tests.cluster.test_core_revision import workload
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
+from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
@@ -94,7 +95,7 @@ def test_gauges_have_it_as_it_is():
     report = QueueMetrics(registry)
 
     def shown(shares):
-        report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), shares)), 0)
+        report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts(), QueueFacts(shares))))
         labels = {"cohort": "all", "replica_role": "standalone"}
         of_queue = registry.get_sample_value("kueue_cluster_queue_weighted_share", {**labels, "cluster_queue": "cq"})
         return of_queue, registry.get_sample_value("kueue_cohort_weighted_share", labels)

@@ -1,6 +1,7 @@
 """What is looked at again when something changes around Workloads, and how often what is written of them."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.workloads.upkeep import AGAIN, TURN, Acts, Upkeep
+from webhook.cluster.clocks import Clocks
+from webhook.cluster.means import Means
+from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
 from webhook.kube.conditions import find
 from webhook.kube.gvk import gvk_of
 from webhook.queue.decisions import Pending, Place, Reason
@@ -29,8 +32,9 @@ class Stage:
         self.store.patch = self.patch  # type: ignore[method-assign]
         _, self.view, _ = make_controller(self.store)
         writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
-        acts = Acts(writer, EventRecorder(self.store, CLOCKS.now), lambda _: None, lambda: self.now)
-        self.upkeep = Upkeep(self.view, self, self.told, acts, Retention())
+        clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
+        means = Means(self.view, writer, EventRecorder(self.store, CLOCKS.now), clocks)
+        self.upkeep = Upkeep(means, self, self.told, lambda _: None, Retention())
         self.looked: list[str] = []
 
     async def patch(self, *request: Any, **options: Any) -> Any:

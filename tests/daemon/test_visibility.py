@@ -155,14 +155,14 @@ def test_through_the_api_server(tmp_path, policies, control_plane, kueue):  # no
 
                 async def listed():
                     try:
-                        return len((await client.request("GET", CQ))["items"]) == 1
+                        return len((await client.read(CQ))["items"]) == 1
                     except StoreError:
                         return False
 
                 await until(listed, "the API server asks us")
-                return (await client.request("GET", f"{GROUP}/v1beta2"))["resources"], (
-                    await client.request("GET", f"{LQ}?limit=5")
-                )["items"]
+                return (await client.read(f"{GROUP}/v1beta2"))["resources"], (await client.read(f"{LQ}?limit=5"))[
+                    "items"
+                ]
         finally:
             for obj in reversed(made):
                 namespace, name = key_of(obj)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import click
-from prometheus_client import CollectorRegistry
+from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.metrics import MetricWrapperBase
 
@@ -19,6 +19,7 @@ from tests.docs.markdown import DOCS
 from webhook.cli import exits
 from webhook.cli.commands.server.serve import serve
 from webhook.cli.group import cli
+from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.cluster.beside_kueue import ComparisonMetrics
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config
@@ -27,6 +28,8 @@ from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 
 WIDTH = 100
+OF_PYTHON = (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR)
+"""The collectors of the process that `daemon.py` registers."""
 
 COMMANDS_HEAD = """\
 # Commands
@@ -79,6 +82,11 @@ QUEUES = {
     "resources.deviceClassMappings": "Not used: quota does not count claimed devices.",
     "objectRetentionPolicies.workloads.afterFinished": "When finished Workloads are deleted. Default: never.",
     "objectRetentionPolicies.workloads.afterDeactivatedByKueue": "When given-up jobs are deleted. Default: never.",
+    "metrics.localQueueMetrics.enable": "Whether LocalQueues have metrics. Default: `true` without the section.",
+    "metrics.localQueueMetrics.localQueueSelector": "Labels of the LocalQueues that have metrics. Default: all.",
+    "metrics.bindAddress": "Not used: set `stateListen`.",
+    "metrics.enableClusterQueueResources": "Not used: metrics of resources are always served.",
+    "metrics.customLabels": "Not used: metrics have no labels of your own.",
     "featureGates": "Gates of Kueue, by name. Gates of features that are not supported have no effect.",
 }
 """The settings of the queues, in files only: in our configuration, and in Kueue's own."""
@@ -202,8 +210,12 @@ def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:
     ComparisonMetrics(beside)
     return {
         "Admission": [_family(family) for made in (ServerMetrics(), PolicyMeasures()) for family in made.collect()],
-        "Process": [_family(family) for family in ProcessMetrics(lambda: state).collect()],
+        "Process": [
+            *(_family(family) for family in ProcessMetrics(lambda: state).collect()),
+            *(_family(family) for made in OF_PYTHON for family in made.collect()),
+        ],
         "Queues": _registered(registry),
+        "Writes": [_family(family) for family in WriteMetrics({}).collect()],
         "Beside Kueue": _registered(beside),
     }  # fmt: skip
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -21,22 +18,26 @@ from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PA
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
+from webhook.cluster.clocks import Clocks
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.cycle import Cycle
 from webhook.cluster.failure_recovery import GATE, FailureRecovery
 from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.jobs.affected import AffectedJobs
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_maker, keys_of_parents
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
+from webhook.cluster.means import Means
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.publish import Publisher
+from webhook.cluster.queues.transitions import Transitions
+from webhook.cluster.rounds import RoundWriter
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
-from webhook.cluster.workloads.upkeep import Acts, Upkeep
+from webhook.cluster.workloads.upkeep import Upkeep
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.queue.decisions import Evicted
@@ -66,18 +67,6 @@ FOLLOW_EVERY: Final = 0.1
 AFTER_FAILURE: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
-    """The time: `now` as a date, in UTC; `monotonic` in seconds, for intervals."""
-
-    now: Callable[[], datetime]
-    monotonic: Callable[[], float]
-
-    def milliseconds(self) -> int:
-        """Give the time in milliseconds since the epoch."""
-        return int(self.now().timestamp() * 1000)
-
-
 class Controller:
     """Decides and writes while it leads (always, where there is no `leader`); keeps its view warm otherwise."""
 
@@ -98,21 +87,23 @@ class Controller:
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
         self._fence = Fence(view, self._writer, None if leader is None else leader.claim)
-        self._cycle = Cycle(view, self._writer, core, clocks.milliseconds, report, self._events, self._fence)
+        means = Means(view, self._writer, self._events, clocks)
+        self._rounds = RoundWriter(means, core, report, self._fence)
+        report.workloads.names = QueueNames(view, settings)
+        self._transitions = Transitions(view, report.workloads, clocks.milliseconds)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._affected = AffectedJobs(view, self._reconciler.workloads, self._jobs.add)
         self.counts = WorkloadCounts()
         """The counts of Workloads, by the queue that they came through; kept whether this replica leads or not."""
         self._explainer = Explainer(core, self.counts.parked)
-        acts = Acts(self._writer, self._events, self._evict, clocks.milliseconds)
-        self._upkeep = Upkeep(view, core, self._explainer.told, acts, settings.retention)
+        self._upkeep = Upkeep(means, core, self._explainer.told, self._evict, settings.retention)
         self._recovery = None
         if settings.enabled(GATE):
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
-        self._publisher = Publisher(view, self._writer, report, core, self.counts, clocks.milliseconds)
+        self._publisher = Publisher(means, report, core, self.counts)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -152,6 +143,7 @@ class Controller:
             self._dirty.set()
         if not self._leading:
             return
+        self._transitions.heard(gvk, old, new)
         subject = new if new is not None else old
         if subject is None:
             return
@@ -170,7 +162,7 @@ class Controller:
         return self._leading and (self._leader is None or self._leader.leads)
 
     def _evict(self, decision: Evicted) -> None:
-        self._cycle.ask(decision)
+        self._rounds.ask(decision)
         self._dirty.set()
 
     async def _run(self) -> None:
@@ -194,7 +186,7 @@ class Controller:
             while not waiting.done():
                 if self._dirty.is_set():
                     self._dirty.clear()
-                    await self._cycle.follow()
+                    await self._rounds.follow()
                 await asyncio.wait({waiting}, timeout=FOLLOW_EVERY)
             waiting.result()
         finally:
@@ -211,7 +203,7 @@ class Controller:
                 return
             begun.result()
             tasks.remove(begun)
-            tasks.add(asyncio.create_task(self._rounds(), name="rounds of decisions"))
+            tasks.add(asyncio.create_task(self._decide(), name="rounds of decisions"))
             tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
             if self._recovery is not None:
                 tasks.add(asyncio.create_task(self._recovery.run(), name="pods of unreachable nodes"))
@@ -257,14 +249,14 @@ class Controller:
         if await self._view.store.scope(gvk) is not None:
             await self._view.mirror(gvk).refresh(self._view.store)
 
-    async def _rounds(self) -> None:
+    async def _decide(self) -> None:
         is_first = True
         self._dirty.set()
         while True:
             self._dirty.clear()
             began = self._clocks.monotonic()
             try:
-                wanted = await self._cycle.run()
+                wanted = await self._rounds.run()
             except NotLeading:
                 return
             took = self._clocks.monotonic() - began

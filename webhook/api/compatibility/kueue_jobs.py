@@ -274,8 +274,9 @@ _AROUND: Final = (
     Feature(
         "metrics",
         State.PART,
-        "those of ClusterQueues and LocalQueues, under Kueue's names; none of cohorts, no labels of one's own",
-        "tests/cluster/test_controller.py",
+        "those of queues and cohorts, under Kueue's names; none of MultiKueue and of details of its cycle, no labels of"
+        " one's own",
+        "tests/cluster/queues/test_metrics.py",
         ("LocalQueueMetrics", "MetricsForCohorts", "MetricForWorkloadCreationLatency", "CustomMetricLabels"),
     ),
     Feature(

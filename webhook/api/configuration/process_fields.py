@@ -8,7 +8,6 @@ _NONE: Final = "Sluice has no such setting"
 PROCESS_FIELDS: Final = {
     "webhook": "set listen and certDir of Sluice",
     "leaderElection": "set leaderElection and leaseSeconds of Sluice",
-    "metrics": "all metrics are served, at stateListen of Sluice, without labels of your own",
     "health": "set stateListen of Sluice",
     "controller": _NONE,
     "tls": "Sluice accepts TLS 1.2 and newer",

@@ -20,6 +20,8 @@ from webhook.api.configuration.sections import (
     AdmissionFairSharing,
     FairSharing,
     Integrations,
+    LocalQueueMetrics,
+    Metrics,
     QueueSettings,
     QuotaCheckStrategy,
     RequeuingStrategy,
@@ -162,6 +164,11 @@ def _resources(reader: Reading, value: Any, path: Path) -> Resources:
     return found
 
 
+def _local_queue_metrics(reader: Reading, value: Any, path: Path) -> LocalQueueMetrics:
+    """Read which LocalQueues have metrics: none, where the section does not enable them."""
+    return LocalQueueMetrics(**{"enable": False, **reader.fields(value, path, _LOCAL_QUEUE_METRICS)})
+
+
 _REQUEUING: Final[Table] = {
     "timestamp": ("timestamp", lambda *at: RequeuingTimestamp(field_readers.one_of(*RequeuingTimestamp)(*at))),
     "backoffBaseSeconds": ("backoff_base_seconds", field_readers.whole),
@@ -201,6 +208,16 @@ _RESOURCES: Final[Table] = {
     ),
     "deviceClassMappings": ("", field_readers.not_used("quota does not count claimed devices")),
 }
+_LOCAL_QUEUE_METRICS: Final[Table] = {
+    "enable": ("enable", field_readers.boolean),
+    "localQueueSelector": ("selector", field_readers.selector),
+}
+_METRICS: Final[Table] = {
+    "localQueueMetrics": ("local_queues", _local_queue_metrics),
+    "bindAddress": ("", field_readers.not_used("set stateListen of Sluice")),
+    "enableClusterQueueResources": ("", field_readers.not_used("metrics of resources are always served")),
+    "customLabels": ("", field_readers.not_used("metrics have no labels of your own")),
+}
 _RETENTION: Final[Table] = {
     "afterFinished": ("after_finished", field_readers.duration),
     "afterDeactivatedByKueue": ("after_deactivated", field_readers.duration),
@@ -222,6 +239,7 @@ SECTIONS: Final[Table] = {
     "admissionFairSharing": ("admission_fair_sharing", _record(AdmissionFairSharing, _HISTORY)),
     "resources": ("resources", _resources),
     "objectRetentionPolicies": ("retention", _retention),
+    "metrics": ("metrics", _record(Metrics, _METRICS)),
     "featureGates": ("feature_gates", _gates),
 }
 """What Sluice's own configuration has as well, in the same form."""

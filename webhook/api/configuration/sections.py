@@ -108,6 +108,21 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalQueueMetrics:
+    """Whether LocalQueues have metrics of their own, and which: those that a LabelSelector matches, None for all."""
+
+    enable: bool = True
+    selector: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Which metrics are served."""
+
+    local_queues: LocalQueueMetrics = LocalQueueMetrics()
+
+
+@dataclass(frozen=True, slots=True)
 class Retention:
     """After how long a Workload is deleted that is finished, and a job whose Workload the queue deactivated.
 
@@ -134,6 +149,7 @@ class QueueSettings:
     admission_fair_sharing: AdmissionFairSharing | None = None
     resources: Resources = Resources()
     retention: Retention = Retention()
+    metrics: Metrics = Metrics()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     force_delete_after: float = 60.0
     """Seconds that Pods on unreachable nodes get to end, before those that allow it are ended by force."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -38,6 +39,22 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 PAUSES: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds before what was put off is sent again, where the API server names no longer ones."""
 
+METHODS: Final = {
+    "create": ("POST", JSON),
+    "update": ("PUT", JSON),
+    "patch": ("PATCH", MERGE_PATCH),
+    "apply": ("PATCH", APPLY_PATCH),
+    "delete": ("DELETE", JSON),
+}
+"""Verb of a write -> its method and content type."""
+RESULTS: Final = {
+    NotFound: "not_found",
+    AlreadyExists: "exists",
+    Conflict: "conflict",
+    Refused: "refused",
+    Unavailable: "unavailable",
+}
+"""What comes of writes that fail; of one that is unavailable it is not known whether it was done."""
 Query = Mapping[str, str]
 
 
@@ -50,8 +67,22 @@ class Pace:
     timeout: float = 4.0
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A change to be sent. `resource` is what it is counted under; a subresource stands behind a slash."""
+
+    verb: str
+    path: str
+    resource: str
+    body: object
+    query: Query = field(default_factory=dict)
+
+
 class Client:
-    """A pool of connections to one API server. Reads go at once; writes wait for their turn, unless told otherwise."""
+    """A pool of connections to one API server. Reads go at once; writes wait for their turn, unless told otherwise.
+
+    `writes` counts what was written, by resource, verb and result.
+    """
 
     def __init__(self, configuration: Any, pace: Pace, clock: Callable[[], float]) -> None:
         configuration.retries = None
@@ -64,6 +95,7 @@ class Client:
         self.host = str(configuration.host).rstrip("/")
         self._turns, self._clock = _Turns(pace, clock), clock
         self.timeout = pace.timeout
+        self.writes: Counter[tuple[str, str, str]] = Counter()
 
     @classmethod
     async def connect(
@@ -83,32 +115,42 @@ class Client:
             raise ValueError(f"cannot connect to a cluster: {error}") from None
         return cls(configuration, pace, clock)
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Query | None = None,
-        body: object = None,
-        content_type: str = JSON,
-        timeout: float | None = None,  # noqa: ASYNC109 - a budget that is also told to the server
-        at_once: bool = False,
-    ) -> Any:
-        """Send one request and give the parsed answer. Raises StoreError; `timeout` is in seconds.
+    async def read(self, path: str, query: Query | None = None, seconds: float = 0.0) -> Any:
+        """Send a GET, and give the parsed answer. Raises StoreError; `seconds` is a budget other than the usual."""
+        return await self._request("GET", path, query or {}, None, JSON, seconds)
 
-        A write `at_once` neither waits for its turn nor takes one. What the API server puts off (429) was not carried
-        out: it is sent again after its pause, within the timeout.
+    async def write(self, write: Write, *, at_once: bool = False) -> Any:
+        """Send a change and give the parsed answer, when its turn has come. Raises StoreError.
+
+        One `at_once` neither waits for its turn nor takes one. Every write is counted, by what came of it.
         """
-        if method != "GET" and not at_once:
+        method, content_type = METHODS[write.verb]
+        if not at_once:
             await self._turns.wait()
-        limit = aiohttp.ClientTimeout(total=timeout or self.timeout)
+        query = {"timeout": f"{int(self.timeout) or 1}s", **write.query}
+        result = "cancelled"
+        try:
+            answer = await self._request(method, write.path, query, write.body, content_type)
+            result = "ok"
+            return answer
+        except StoreError as error:
+            result = RESULTS.get(type(error), "failed")
+            raise
+        finally:
+            self.writes[write.resource, write.verb, result] += 1
+
+    async def _request(
+        self, method: str, path: str, query: Query, body: object, content_type: str, seconds: float = 0.0
+    ) -> Any:
+        """Send one request. What the API server puts off (429) was not carried out: it is sent again after its pause.
+
+        Within the timeout, that is.
+        """
+        limit = aiohttp.ClientTimeout(total=seconds or self.timeout)
         until = self._clock() + self.timeout
-        asked = {**(query or {})}
-        if method in {"POST", "PUT", "PATCH", "DELETE"}:
-            asked.setdefault("timeout", f"{int(limit.total or 1) or 1}s")
         for pause in PAUSES:
             with _failures():
-                response = await self._send(method, path, asked, body, content_type, limit)
+                response = await self._send(method, path, query, body, content_type, limit)
                 data = await response.read()
             pause = max(pause, _after(response.headers))
             if response.status != 429 or self._clock() + pause > until:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.cluster.api.client import APPLY_PATCH, MERGE_PATCH, Client, failure
+from webhook.cluster.api.client import Client, Query, Write, failure
 from webhook.cluster.api.kinds import LEASE
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
@@ -53,7 +53,7 @@ class LiveStore:
         items: list[Object] = []
         query = {"limit": str(PAGE), **_selector(labels), **_selector(fields, "fieldSelector")}
         while True:
-            page = await self._client.request("GET", path, query=query, timeout=30.0)
+            page = await self._client.read(path, query, 30.0)
             items += [_trim(item, gvk) for item in page.get("items") or []]
             if not (mark := page["metadata"].get("continue")):
                 return Listing(items, page["metadata"]["resourceVersion"])
@@ -77,23 +77,19 @@ class LiveStore:
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
         """Give one object."""
-        return _trim(await self._client.request("GET", await self._path(gvk, namespace, name)), gvk)
+        return _trim(await self._client.read(await self._path(gvk, namespace, name)), gvk)
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> Object:
         """Create an object."""
         gvk = gvk_of(obj)
-        path = await self._path(gvk, key_of(obj)[0])
-        return _trim(
-            await self._client.request("POST", path, query=_query(dry_run), body=obj, at_once=gvk == LEASE), gvk
-        )
+        write = await self._write("create", gvk, (key_of(obj)[0], ""), obj, _query(dry_run))
+        return _trim(await self._client.write(write, at_once=gvk == LEASE), gvk)
 
     async def update(self, obj: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Replace an object, or only its status."""
-        gvk, (namespace, name) = gvk_of(obj), key_of(obj)
-        path = await self._path(gvk, namespace, name, subresource)
-        return _trim(
-            await self._client.request("PUT", path, query=_query(dry_run), body=obj, at_once=gvk == LEASE), gvk
-        )
+        gvk = gvk_of(obj)
+        write = await self._write("update", gvk, key_of(obj), obj, _query(dry_run), subresource)
+        return _trim(await self._client.write(write, at_once=gvk == LEASE), gvk)
 
     async def patch(
         self,
@@ -106,16 +102,14 @@ class LiveStore:
         dry_run: bool = False,
     ) -> Object:
         """Merge `patch` into an object."""
-        path = await self._path(gvk, namespace, name, subresource)
-        answer = await self._client.request("PATCH", path, query=_query(dry_run), body=patch, content_type=MERGE_PATCH)
-        return _trim(answer, gvk)
+        write = await self._write("patch", gvk, (namespace or "", name), patch, _query(dry_run), subresource)
+        return _trim(await self._client.write(write), gvk)
 
     async def apply(self, obj: Object, manager: str, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Server-side apply, by force."""
-        gvk, (namespace, name) = gvk_of(obj), key_of(obj)
-        path = await self._path(gvk, namespace, name, subresource)
-        query = {**_query(dry_run), "fieldManager": manager, "force": "true"}
-        return _trim(await self._client.request("PATCH", path, query=query, body=obj, content_type=APPLY_PATCH), gvk)
+        gvk, query = gvk_of(obj), {**_query(dry_run), "fieldManager": manager, "force": "true"}
+        write = await self._write("apply", gvk, key_of(obj), obj, query, subresource)
+        return _trim(await self._client.write(write), gvk)
 
     async def delete(
         self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "", grace: int | None = None
@@ -126,7 +120,15 @@ class LiveStore:
             body["preconditions"] = {"uid": uid}
         if grace is not None:
             body["gracePeriodSeconds"] = grace
-        await self._client.request("DELETE", await self._path(gvk, namespace, name), body=body)
+        await self._client.write(await self._write("delete", gvk, (namespace or "", name), body, {}))
+
+    async def _write(
+        self, verb: str, gvk: GroupVersionKind, key: tuple[str, str], body: object, query: Query, subresource: str = ""
+    ) -> Write:
+        """Give the request that changes an object, by its namespace and name, or creates one (of no name)."""
+        path = await self._path(gvk, *key, subresource)
+        plural = (await self._resource(gvk)).plural
+        return Write(verb, path, f"{plural}/{subresource}" if subresource else plural, body, query)
 
     async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
         if name in (".", "..") or "/" in name or "%" in name:  # of an ownerReference anything may be the name
@@ -140,7 +142,7 @@ class LiveStore:
 
     async def _resource(self, gvk: GroupVersionKind) -> _Resource:
         if (found := self._resources.get(gvk)) is None:
-            listing = await self._client.request("GET", _root(gvk))
+            listing = await self._client.read(_root(gvk))
             for row in listing["resources"]:
                 if "/" not in row["name"]:
                     kind = GroupVersionKind(gvk.group, gvk.version, row["kind"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -12,8 +11,6 @@ from webhook.cluster.api.view import View
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, key_of, version_of
-
-log = logging.getLogger(__name__)
 
 
 class NotLeading(Exception):
@@ -25,8 +22,6 @@ class LeaderWriter:
 
     def __init__(self, view: View, leads: Callable[[], bool], now: Callable[[], datetime]) -> None:
         self._view, self._leads, self._now = view, leads, now
-        self.count = 0
-        """Writes sent, for the metric."""
 
     def stamp(self) -> str:
         """Give the time as Kubernetes writes it."""
@@ -86,7 +81,6 @@ class LeaderWriter:
     def _may_write(self) -> None:
         if not self._leads():
             raise NotLeading
-        self.count += 1
 
     def _keep(self, obj: Object) -> Object:
         self._view.mirror(gvk_of(obj)).keep(obj)

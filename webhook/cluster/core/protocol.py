@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from webhook.cluster.pace import Pass
@@ -11,6 +12,29 @@ from webhook.queue.explain import Gathered
 from webhook.queue.model import History, PodSet
 from webhook.queue.quota.shares import StandingShares
 from webhook.store.objects import Object
+
+
+@dataclass(frozen=True, slots=True)
+class CohortFacts:
+    """One cohort in its tree: the names above it ("" for none; of the root its own), and its quota with all below."""
+
+    parent: str
+    root: str
+    quota: Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """What is told of queues beside their Workloads.
+
+    `shares` are None where the rules do not share fairly. `asked` is what waits for quota, by LocalQueue
+    (`namespace/name`) and resource; `usage` is what a LocalQueue used lately, by weight, where admission goes by that.
+    """
+
+    shares: StandingShares | None = None
+    asked: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    cohorts: Mapping[str, CohortFacts] = field(default_factory=dict)
 
 
 class Core(Protocol):
@@ -40,8 +64,8 @@ class Core(Protocol):
     def used(self, name: str, now: int, *, local: bool) -> History | None:
         """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where nobody asks."""
 
-    def shares(self) -> StandingShares | None:
-        """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""
+    def facts(self) -> Pass[QueueFacts]:
+        """Give what is told of queues."""
 
     def front(self, most: int) -> Pass[list[str]]:
         """Name up to `most` that wait in front of their queues: those who may be admitted next."""

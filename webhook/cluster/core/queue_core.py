@@ -7,7 +7,7 @@ round costs what was heard since the one before: no object is looked at that did
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
@@ -17,6 +17,7 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.core.opt_in import LeftAlone
+from webhook.cluster.core.protocol import CohortFacts, QueueFacts
 from webhook.cluster.pace import CHUNK, Pass, at_once, every
 from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
@@ -59,6 +60,7 @@ class QueueCore:
         self._changes: OrderedDict[_Key, tuple[Object, bool]] = OrderedDict()
         self._steps: Iterator[Sequence[Event]] | None = None
         self._facts: dict[str, Workload] = {}
+        self._asked: dict[str, Counter[str]] = {}
         self._arrivals: dict[str, str] = {}
         self._doubtful: set[str] = set()
         self._told: dict[str, str] = {}
@@ -152,6 +154,26 @@ class QueueCore:
         rules = self._state.rules
         return standing(self._state.trees, rules) if rules is not None and rules.fair else None
 
+    def facts(self) -> Pass[QueueFacts]:
+        """Give what is told of queues beside their Workloads."""
+        cohorts: dict[str, CohortFacts] = {}
+        for tree in list(self._state.trees):
+            yield
+            for node in tree.nodes:
+                if not node.is_queue:
+                    cells = tree.cells[node.base : node.base + tree.width]
+                    quota = {name: cells[column].subtree for name, column in tree.columns.items()}
+                    cohorts[node.name] = CohortFacts(node.parent.name if node.parent else "", tree.root.name, quota)
+        asked = {local: dict(amounts) for local, amounts in self._asked.items()}
+        return QueueFacts(self.shares(), asked, self._usage(), cohorts)
+
+    def _usage(self) -> dict[str, float]:
+        """Give the usage that admission fair sharing goes by, of every LocalQueue; nothing where it is not set."""
+        if self._settings.admission_fair_sharing is None or self._state.rules is None:
+            return {}
+        accounting = self._state.accounting
+        return {name: accounting.weighted_usage(name, local) for name, local in self._state.local_queues.items()}
+
     def front(self, most: int) -> Pass[list[str]]:
         """Name up to `most` that wait in front of their queues, as many of each."""
         queues = [queue for queue in self._state.by_queue.values() if queue.classes]
@@ -244,22 +266,38 @@ class QueueCore:
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
         self._state.bind(self._rules, now)
-        self._facts = {workload.key: workload for workload in facts.workloads}
+        self._facts, self._asked = {workload.key: workload for workload in facts.workloads}, {}
+        for workload in facts.workloads:
+            self._ask(workload, 1)
         return reader
 
     def _apply(self, event: Event) -> None:
         self.revision += 1
         if isinstance(event, WorkloadChanged):
             self._looked_at[event.workload.key] = None
+            self._ask(self._facts.get(event.workload.key), -1)
+            self._ask(event.workload, 1)
             self._facts[event.workload.key] = event.workload
         elif isinstance(event, WorkloadGone):
             self._looked_at[event.key] = None
-            self._facts.pop(event.key, None)
+            self._ask(self._facts.pop(event.key, None), -1)
         else:
             self._redefined = True
         self._state.apply(event)
         if self._journal is not None:
             self._journal.event(event)
+
+    def _ask(self, workload: Workload | None, sign: int) -> None:
+        """Count what a Workload asks for, while it holds nothing."""
+        if workload is None or workload.finished or workload.admission is not None:
+            return
+        local = f"{workload.namespace}/{workload.queue_name}"
+        amounts = self._asked.setdefault(local, Counter())
+        for pods in workload.pod_sets:
+            for resource, amount in pods.requests.items():
+                amounts[resource] += sign * pods.count * amount
+        if sign < 0 and not any(amounts.values()):
+            del self._asked[local]
 
 
 def in_order_of_arrival(obj: Object, heard: str = "") -> Object:

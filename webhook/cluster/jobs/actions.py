@@ -197,7 +197,7 @@ class Actions:
             await self._resize(job, described, workload)
         elif step is JobStep.REPLACED:
             message = "Replaced to accommodate a new workload slice"
-            await self.finish(job, workload, Finish("WorkloadSliceReplaced", message))
+            await self.finish(job, workload, Finish(workload_conditions.REPLACED, message))
         elif step is JobStep.OBSOLETE:
             message = "The workload slice is out of sync with its parent job"
             await self.finish(job, workload, Finish("OutOfSync", message))

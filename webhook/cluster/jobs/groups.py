@@ -17,7 +17,7 @@ from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step, places, replacement
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.placement import started
-from webhook.cluster.jobs.pods_ready import PODS_READY, told_of
+from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
@@ -64,7 +64,7 @@ class PodGroups:
         if self._readiness and workload is not None and pods and step not in _ENDS:
             told = told_of(workload, ready=is_ready(places(pods, workload).kept))
             if told is not None:
-                await self._actions.tell(workload, PODS_READY, *told)
+                await self._actions.tell(workload, workload_conditions.PODS_READY, *told)
                 return SOON
         if step is GroupStep.NONE or (step is GroupStep.FREE and not about):
             return None

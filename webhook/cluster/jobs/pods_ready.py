@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cluster.jobs.steps import JobStep
-from webhook.cluster.workloads.conditions import ADMITTED, FINISHED
+from webhook.cluster.workloads.conditions import ADMITTED, FINISHED, PODS_READY
 from webhook.jobs.job import Job
 from webhook.jobs.readiness import pods_ready
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object
 
-PODS_READY: Final = "PodsReady"
+STARTED: Final = "Started"
+"""The reason of `PodsReady` when all pods are ready for the first time since the admission."""
 _RECOVERING: Final = frozenset({"WaitForRecovery", "Recovered"})
 _STARTS: Final = (False, "WaitForStart", "Not all pods are ready or succeeded")
 _RECOVERS: Final = (False, "WaitForRecovery", "At least one pod has failed, waiting for recovery")
@@ -44,5 +45,5 @@ def _of(workload: Object, told: Object, *, ready: bool) -> tuple[bool, str, str]
         return _STARTS
     before = told.get("reason")
     if ready:
-        return True, "Recovered" if before in _RECOVERING else "Started", _READY
+        return True, "Recovered" if before in _RECOVERING else STARTED, _READY
     return _RECOVERS if told.get("status") == "True" or before == "WaitForRecovery" else _STARTS

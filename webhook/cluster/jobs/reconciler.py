@@ -30,13 +30,13 @@ from webhook.cluster.jobs.managed import (
 )
 from webhook.cluster.jobs.parents import PodParents
 from webhook.cluster.jobs.placement import fits, is_bigger, is_changed, is_placed
-from webhook.cluster.jobs.pods_ready import PODS_READY, readiness
+from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, next_step
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
-from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import assignments_of
-from webhook.cluster.workloads.conditions import ADMITTED, FINISHED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, FINISHED, NO_RESERVATION, QUOTA_RESERVED
 from webhook.jobs.describe import at
-from webhook.kube.conditions import holds
+from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, key_of
 
 FlavorResource = tuple[str, str]
@@ -20,19 +20,25 @@ Way = tuple[str, str]
 """The LocalQueue (`namespace/name`) of Workloads, and the ClusterQueue of their admission, "" while they wait."""
 
 
+Waits = tuple[str, str]
+"""Why a Workload is not admitted: the reason of its condition `Admitted`, and that of `QuotaReserved` behind it."""
+
+
 @dataclass(slots=True)
 class WorkloadCount:
-    """Workloads that came one way, and their usage in the core's numbers."""
+    """Workloads that came one way, and their usage in the core's numbers; `unadmitted` are those before admission."""
 
     pending: int = 0
     reserving: int = 0
     admitted: int = 0
+    finished: int = 0
+    unadmitted: Counter[Waits] = field(default_factory=Counter)
     reserved: Counter[FlavorResource] = field(default_factory=Counter)
     used: Counter[FlavorResource] = field(default_factory=Counter)
 
 
 class WorkloadCounts:
-    """Counts of all Workloads that have not finished; `inadmissible` has how many of a LocalQueue are parked."""
+    """Counts of all Workloads; `inadmissible` has how many of a LocalQueue are parked."""
 
     def __init__(self) -> None:
         self.by_way: dict[Way, WorkloadCount] = {}
@@ -43,7 +49,7 @@ class WorkloadCounts:
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Take note of a Workload as it was and as it is; None where it was not there, or is gone."""
         for workload, sign in ((old, -1), (new, 1)):
-            if workload is not None and not holds(workload, FINISHED):
+            if workload is not None:
                 self._count(workload, sign)
 
     def parked(self, key: str, is_parked: bool) -> None:
@@ -71,13 +77,30 @@ class WorkloadCounts:
         local = f"{namespace}/{at(workload, ('spec', 'queueName')) or ''}"
         way = local, str(at(workload, ("status", "admission", "clusterQueue")) or "")
         count = self.by_way.setdefault(way, WorkloadCount())
-        if not holds(workload, QUOTA_RESERVED):
+        if holds(workload, FINISHED):
+            count.finished += sign
+        elif not holds(workload, QUOTA_RESERVED):
             count.pending += sign
             self._wait(f"{namespace}/{name}", local, sign)
         else:
             _hold(count, workload, sign)
-        if not (count.pending or count.reserving):
+        if (why := unadmitted(workload)) is not None:
+            count.unadmitted[why] += sign
+            if not count.unadmitted[why]:
+                del count.unadmitted[why]
+        if not (count.pending or count.reserving or count.finished):
             del self.by_way[way]
+
+
+def unadmitted(workload: Object) -> Waits | None:
+    """Say why a Workload is not admitted, in the words of its conditions; None where it is, or is about to go."""
+    if holds(workload, ADMITTED) or holds(workload, FINISHED) or at(workload, ("metadata", "deletionTimestamp")):
+        return None
+    admitted, reserved = find(workload, ADMITTED), find(workload, QUOTA_RESERVED)
+    reason = NO_RESERVATION[0] if admitted is None else str(admitted.get("reason"))
+    if reserved is None:
+        return reason, EVALUATION
+    return reason, "" if reserved.get("status") == "True" else str(reserved.get("reason"))
 
 
 def _hold(count: WorkloadCount, workload: Object, sign: int) -> None:

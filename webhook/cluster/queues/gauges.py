@@ -7,18 +7,26 @@ that is gone is gone from them too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from webhook.cluster.queues.status import Amounts, QueueCount, QueueCounts
+from webhook import __version__
+from webhook.cluster.core.protocol import CohortFacts
+from webhook.cluster.queues.counts import FlavorResource
+from webhook.cluster.queues.status import QueueCount, QueueCounts
 
 _ROLE: Final = "replica_role"
 _QUEUE: Final = ("name", "namespace")
 _CELL: Final = ("flavor", "resource")
+_WHY: Final = ("reason", "underlying_cause")
+_PLACE: Final = ("parent_cohort", "root_cohort")
+_UNADMITTED: Final = "Workloads that are not admitted, by the reasons in their conditions."
 _SHARE: Final = "Thousandths borrowed of what is lent, by weight; NaN where one without weight borrows."
 
 
@@ -41,8 +49,12 @@ class QueueGauges(Collector):
         """Give all families, for a registry."""
         counts, role = self._shown
         yield from _of_cluster_queues(counts.cluster_queues.values(), role)
+        yield from _of_waiting(counts.cluster_queues.values(), role)
         yield from _of_local_queues(counts.local_queues.values(), role)
+        yield from _of_use_and_waiting(counts.local_queues.values(), role)
         yield from _of_shares(counts, role)
+        yield from _of_cohorts(counts, role)
+        yield _of_build()
 
 
 def _of_cluster_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
@@ -53,8 +65,8 @@ def _of_cluster_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metr
     state = _gauge("cluster_queue_status", "1 for the current status.", queue, "status")
     taken = _gauge("cluster_queue_resource_reservation", "Quota reserved.", *cell)
     nominal = _gauge("cluster_queue_nominal_quota", "Nominal quota.", *cell)
-    borrowing = _gauge("cluster_queue_borrowing_limit", "Borrowing limit, where there is one.", *cell)
-    lending = _gauge("cluster_queue_lending_limit", "Lending limit, where there is one.", *cell)
+    borrowing = _gauge("cluster_queue_borrowing_limit", "Borrowing limit; +Inf if there is none.", *cell)
+    lending = _gauge("cluster_queue_lending_limit", "Lending limit; +Inf if there is none.", *cell)
     usage = _gauge("cluster_queue_resource_usage", "Quota of admitted workloads.", *cell)
     for count in counts:
         name, at = count.name, (count.cohort, count.name)
@@ -65,10 +77,24 @@ def _of_cluster_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metr
             state.add_metric((name, status, role), int(count.activity.status == status))
         _fill(taken, at, count.reserved, role)
         _fill(nominal, at, count.nominal, role)
-        _fill(borrowing, at, count.borrowing, role)
-        _fill(lending, at, count.lending, role)
+        _fill(borrowing, at, {cell: count.borrowing.get(cell, math.inf) for cell in count.nominal}, role)
+        _fill(lending, at, {cell: count.lending.get(cell, math.inf) for cell in count.nominal}, role)
         _fill(usage, at, count.used, role)
     yield from (waiting, holding, running, state, taken, nominal, borrowing, lending, usage)
+
+
+def _of_waiting(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
+    """Give what ended and what waits, and for what, of ClusterQueues."""
+    finished = _gauge("finished_workloads", "Finished workloads that are not deleted yet.", "cluster_queue")
+    unadmitted = _gauge("unadmitted_workloads", _UNADMITTED, "cluster_queue", *_WHY)
+    asked = _gauge("cluster_queue_resource_pending", "Requests of pending workloads.", "cluster_queue", "resource")
+    for count in counts:
+        finished.add_metric((count.name, role), count.finished)
+        for why, number in count.unadmitted.items():
+            unadmitted.add_metric((count.name, *why, role), number)
+        for resource, amount in count.asked.items():
+            asked.add_metric((count.name, resource, role), _amount(resource, amount))
+    yield from (finished, unadmitted, asked)
 
 
 def _of_local_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
@@ -92,6 +118,22 @@ def _of_local_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric
     yield from (pending, reserving, admitted, state, reserved, used)
 
 
+def _of_use_and_waiting(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
+    """Give what ended, what waits and why, and the usage that admission goes by, of LocalQueues."""
+    finished = _gauge("local_queue_finished_workloads", "Finished workloads that are not deleted yet.", *_QUEUE)
+    unadmitted = _gauge("local_queue_unadmitted_workloads", _UNADMITTED, *_QUEUE, "cluster_queue", *_WHY)
+    words = "Decayed usage that admission fair sharing goes by, weighted."
+    usage = _gauge("local_queue_admission_fair_sharing_usage", words, *_QUEUE, "cluster_queue")
+    for count in counts:
+        namespace, _, name = count.name.partition("/")
+        finished.add_metric((name, namespace, role), count.finished)
+        for why, number in count.unadmitted.items():
+            unadmitted.add_metric((name, namespace, count.target, *why, role), number)
+        if count.usage is not None:
+            usage.add_metric((name, namespace, count.target, role), count.usage)
+    yield from (finished, unadmitted, usage)
+
+
 def _of_shares(counts: QueueCounts, role: str) -> Iterator[Metric]:
     share = _gauge("cluster_queue_weighted_share", _SHARE, "cluster_queue", "cohort")
     for count in counts.cluster_queues.values():
@@ -99,9 +141,52 @@ def _of_shares(counts: QueueCounts, role: str) -> Iterator[Metric]:
             share.add_metric((count.name, count.cohort, role), _number(count.share))
     yield share
     cohort_share = _gauge("cohort_weighted_share", _SHARE, "cohort")
-    for name, value in counts.shares.cohorts.items() if counts.shares is not None else ():
+    shares = counts.facts.shares
+    for name, value in shares.cohorts.items() if shares is not None else ():
         cohort_share.add_metric((name, role), _number(value))
     yield cohort_share
+
+
+def _of_cohorts(counts: QueueCounts, role: str) -> Iterator[Metric]:
+    """Give the places of cohorts and queues in their trees, and the sums of all below a cohort."""
+    cell = ("cohort", *_CELL)
+    quota = _gauge("cohort_subtree_quota", "Quota of a cohort with all below it.", *cell)
+    held = _gauge("cohort_subtree_resource_reservations", "Quota reserved in a cohort and below it.", *cell)
+    running = _gauge("cohort_subtree_admitted_active_workloads", "Admitted workloads below a cohort.", "cohort")
+    place = _gauge("cohort_info", "1 for the place of a cohort in its tree.", "cohort", *_PLACE)
+    queue = _gauge("cluster_queue_info", "1 for the place of a ClusterQueue in its tree.", "cluster_queue", *_PLACE)
+    cohorts = counts.facts.cohorts
+    reserved: dict[str, Counter[FlavorResource]] = {name: Counter() for name in cohorts}
+    admitted = dict.fromkeys(cohorts, 0)
+    for count in counts.cluster_queues.values():
+        above = list(_above(count.cohort, cohorts))
+        queue.add_metric((count.name, count.cohort, cohorts[above[0]].root if above else "", role), 1)
+        for name in above:
+            reserved[name].update(count.reserved)
+            admitted[name] += count.admitted
+    for name, facts in cohorts.items():
+        place.add_metric((name, facts.parent, facts.root, role), 1)
+        running.add_metric((name, role), admitted[name])
+        _fill(quota, (name,), {cell: amount for cell, amount in facts.quota.items() if amount > 0}, role)
+        _fill(held, (name,), {cell: amount for cell, amount in reserved[name].items() if amount > 0}, role)
+    yield from (quota, held, running, place, queue)
+
+
+def _above(cohort: str, cohorts: Mapping[str, CohortFacts]) -> Iterator[str]:
+    """Name a cohort and those above it; a circle ends where it began."""
+    seen: set[str] = set()
+    while cohort in cohorts and cohort not in seen:
+        seen.add(cohort)
+        yield cohort
+        cohort = cohorts[cohort].parent
+
+
+def _of_build() -> Metric:
+    labels = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
+    family = GaugeMetricFamily("kueue_build_info", "1 for the version of Sluice that runs.", labels=labels)
+    system = f"{platform.system().lower()}/{platform.machine()}"
+    family.add_metric((f"sluice-{__version__}", "", "", "", platform.python_implementation(), system), 1)
+    return family
 
 
 def _gauge(name: str, words: str, *labels: str) -> GaugeMetricFamily:
@@ -117,6 +202,10 @@ def _fill_waiting(gauge: GaugeMetricFamily, at: Sequence[str], count: QueueCount
     gauge.add_metric((*at, "inadmissible", role), count.inadmissible)
 
 
-def _fill(gauge: GaugeMetricFamily, at: Sequence[str], amounts: Amounts, role: str) -> None:
+def _fill(gauge: GaugeMetricFamily, at: Sequence[str], amounts: Mapping[FlavorResource, float], role: str) -> None:
     for (flavor, resource), amount in amounts.items():
-        gauge.add_metric((*at, flavor, resource, role), amount / 1000 if resource == "cpu" else amount)
+        gauge.add_metric((*at, flavor, resource, role), _amount(resource, amount))
+
+
+def _amount(resource: str, amount: float) -> float:
+    return amount / 1000 if resource == "cpu" else amount

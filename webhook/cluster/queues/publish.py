@@ -12,9 +12,8 @@ from typing import Final
 
 from webhook.cluster.api.finalizers import let_go, marked
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, WORKLOAD
-from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.means import Means
 from webhook.cluster.pace import Slice, in_slices
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
@@ -42,17 +41,9 @@ _SHOWN: Final = frozenset(
 class Publisher:
     """Writes what the view says of the queues."""
 
-    def __init__(
-        self,
-        view: View,
-        writer: LeaderWriter,
-        report: QueueMetrics,
-        core: Core,
-        counts: WorkloadCounts,
-        clock_ms: Callable[[], int],
-    ) -> None:
-        self._view, self._writer, self._report, self._core = view, writer, report, core
-        self._counts, self._clock_ms = counts, clock_ms
+    def __init__(self, means: Means, report: QueueMetrics, core: Core, counts: WorkloadCounts) -> None:
+        self._view, self._writer, self._clock_ms = means.view, means.writer, means.clocks.milliseconds
+        self._report, self._core, self._counts = report, core, counts
         self._changed, self._revision, self._last = True, -1, 0
         self._refused: dict[tuple[str, str, str, str], int] = {}
 
@@ -82,8 +73,9 @@ class Publisher:
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
-        counts = await in_slices(tally(queues, doors, known, self._counts, self._core.shares()))
-        self._report.tallies(counts, self._writer.count)
+        facts = await in_slices(self._core.facts())
+        counts = await in_slices(tally(queues, doors, known, self._counts, facts))
+        self._report.tallies(counts)
         stamp, this = self._writer.stamp(), Slice()
         for queue in queues:
             await this.give_way()
@@ -98,7 +90,7 @@ class Publisher:
                 used = self._core.used(name, self._last, local=True)
                 await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))
         for cohort in self._view.mirror(COHORT).all():
-            await self._write(cohort, with_share(cohort, counts.shares))
+            await self._write(cohort, with_share(cohort, facts.shares))
         await self._mark_and_let_go(counts)
 
     async def _mark_and_let_go(self, counts: QueueCounts) -> None:

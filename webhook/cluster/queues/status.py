@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
+from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.pace import Pass
 from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
-from webhook.cluster.queues.counts import FlavorResource, WorkloadCount, WorkloadCounts
+from webhook.cluster.queues.counts import FlavorResource, Waits, WorkloadCount, WorkloadCounts
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History
@@ -20,22 +21,31 @@ from webhook.queue.quota.shares import StandingShares
 from webhook.store.objects import Object, key_of
 
 Amounts = dict[FlavorResource, int]
+NO_FACTS: Final = QueueFacts()
 MOST: Final = 2**63 - 1
 """The share of who borrows with no weight."""
 
 
 @dataclass(slots=True)
 class QueueCount:
-    """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`; `share` that of fair sharing."""
+    """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`; `share` that of fair sharing.
+
+    A LocalQueue has its ClusterQueue as `target`, and its usage where admission goes by that. `asked` is by resource.
+    """
 
     name: str
     cohort: str = ""
+    target: str = ""
     share: float | None = None
+    usage: float | None = None
     activity: Activity = field(default_factory=Activity)
     pending: int = 0
     inadmissible: int = 0
     reserving: int = 0
     admitted: int = 0
+    finished: int = 0
+    unadmitted: Counter[Waits] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
     nominal: Amounts = field(default_factory=dict)
     borrowing: Amounts = field(default_factory=dict)
     lending: Amounts = field(default_factory=dict)
@@ -47,6 +57,8 @@ class QueueCount:
         self.pending += count.pending
         self.reserving += count.reserving
         self.admitted += count.admitted
+        self.finished += count.finished
+        self.unadmitted.update(count.unadmitted)
         for sums, parts in ((self.reserved, count.reserved), (self.used, count.used)):
             for cell, number in parts.items():
                 if number or cell in sums:
@@ -59,7 +71,7 @@ class QueueCounts:
 
     cluster_queues: dict[str, QueueCount]
     local_queues: dict[str, QueueCount]
-    shares: StandingShares | None = None
+    facts: QueueFacts = NO_FACTS
 
 
 def tally(
@@ -67,7 +79,7 @@ def tally(
     local_queues: Iterable[Object],
     known: Known,
     workloads: WorkloadCounts,
-    shares: StandingShares | None = None,
+    facts: QueueFacts = NO_FACTS,
 ) -> Pass[QueueCounts]:
     """Count the Workloads of each queue.
 
@@ -81,7 +93,7 @@ def tally(
     for queue in local_queues:
         key = "/".join(key_of(queue))
         targets[key] = target = str(at(queue, ("spec", "clusterQueue")) or "")
-        doors[key] = _local_queue(queue, key, by_name.get(target))
+        doors[key] = _local_queue(queue, key, target, by_name.get(target))
         yield
     for (local, holder), count in list(workloads.by_way.items()):
         target = targets.get(local, "")
@@ -98,10 +110,19 @@ def tally(
     for queue_count in (*by_name.values(), *doors.values()):
         if queue_count.activity.status != "active":
             queue_count.inadmissible = queue_count.pending
-    if shares is not None:
-        for name, queue_count in by_name.items():
-            queue_count.share = shares.cluster_queues.get(name, 0.0)
-    return QueueCounts(by_name, doors, shares)
+    _add_facts(by_name, doors, facts)
+    return QueueCounts(by_name, doors, facts)
+
+
+def _add_facts(queues: dict[str, QueueCount], doors: dict[str, QueueCount], facts: QueueFacts) -> None:
+    for name, count in queues.items():
+        count.share = None if facts.shares is None else facts.shares.cluster_queues.get(name, 0.0)
+    for name, asked in facts.asked.items():
+        if (door := doors.get(name)) is not None and (queue := queues.get(door.target)) is not None:
+            queue.asked.update(asked)
+    for name, usage in facts.usage.items():
+        if name in doors:
+            doors[name].usage = usage
 
 
 def _cluster_queue(queue: Object, known: Known) -> QueueCount:
@@ -115,12 +136,13 @@ def _cluster_queue(queue: Object, known: Known) -> QueueCount:
                     limits[key] = amounts.amount(key[1], limit)
             out.reserved[key] += 0
             out.used[key] += 0
+            out.asked[key[1]] += 0
     out.activity = of_cluster_queue(queue, known)
     return out
 
 
-def _local_queue(queue: Object, key: str, target: QueueCount | None) -> QueueCount:
-    out = QueueCount(key, activity=of_local_queue(queue, target.activity if target else None))
+def _local_queue(queue: Object, key: str, name: str, target: QueueCount | None) -> QueueCount:
+    out = QueueCount(key, target=name, activity=of_local_queue(queue, target.activity if target else None))
     for cell in target.reserved if target else ():
         out.reserved[cell] += 0
         out.used[cell] += 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.snapshot.quota import milliseconds
@@ -88,13 +89,19 @@ def identity(workload: Object | None) -> str:
     return f"UID: {uid}, JobUID: {job}"
 
 
+def cohorts_above(view: View, queue: str) -> Iterator[str]:
+    """Name the cohorts above a ClusterQueue, the nearest first; a circle ends where it began."""
+    seen: set[str] = set()
+    above = str(at(view.mirror(CLUSTER_QUEUE).get(queue), ("spec", "cohortName")) or "")
+    while above and above not in seen:
+        seen.add(above)
+        yield above
+        above = str(at(view.mirror(COHORT).get(above), ("spec", "parentName")) or "")
+
+
 def path(view: View, queue: str) -> str:
     """Name a ClusterQueue with the cohorts above it, the root first."""
-    names, found = [queue], view.mirror(CLUSTER_QUEUE).get(queue)
-    above = str(at(found or {}, ("spec", "cohortName")) or "")
-    while above and above not in names[1:]:
-        names.append(above)
-        above = str(at(view.mirror(COHORT).get(above) or {}, ("spec", "parentName")) or "")
+    names = [queue, *cohorts_above(view, queue)]
     return "/" + "/".join(reversed(names)) if queue else UNKNOWN
 
 

@@ -10,20 +10,17 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.configuration.sections import Retention
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import deadline_of
-from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
-from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.means import Means
 from webhook.cluster.pace import Slice, in_slices
 from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
@@ -57,22 +54,20 @@ TURN: Final = 200
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
-@dataclass(frozen=True, slots=True)
-class Acts:
-    """What can be done: write, tell, and ask to evict one that the core cannot see; by the clock."""
-
-    writer: LeaderWriter
-    events: EventRecorder
-    evict: Callable[[Evicted], None]
-    clock_ms: Callable[[], int]
-
-
 class Upkeep:
-    """Looks at Workloads, and writes what is to be written."""
+    """Looks at Workloads, and writes what is to be written; `evict` is asked for one that the core cannot see."""
 
-    def __init__(self, view: View, core: Core, told: Mapping[str, Pending], acts: Acts, retention: Retention) -> None:
-        self._view, self._core, self._told, self._retention = view, core, told, retention
-        self._writer, self._events, self._evict, self._clock_ms = acts.writer, acts.events, acts.evict, acts.clock_ms
+    def __init__(
+        self,
+        means: Means,
+        core: Core,
+        told: Mapping[str, Pending],
+        evict: Callable[[Evicted], None],
+        retention: Retention,
+    ) -> None:
+        self._view, self._writer, self._events = means.view, means.writer, means.events
+        self._clock_ms, self._evict = means.clocks.milliseconds, evict
+        self._core, self._told, self._retention = core, told, retention
         self._due: dict[str, None] = {}
         self._all, self._causes = False, dict[Cause, None]()
         self._later: list[tuple[int, str]] = []

@@ -181,8 +181,14 @@ class Accounting:
         """Give the weighted decayed usage of a workload's LocalQueue by its weight; 0 where its queue does not ask."""
         if local is None or not self.apart(queue):
             return 0.0
+        return self.weighted_usage(local_of(workload), local)
+
+    def weighted_usage(self, name: str, local: LocalQueue) -> float:
+        """Give the weighted decayed usage of a LocalQueue, `namespace/name`, by its weight."""
         assert self.rules is not None
-        meter = self.locals.by_name[local_of(workload)]
+        meter = self.locals.by_name.get(name)
+        if meter is None:
+            return 0.0
         meter.sample(self.now, self.rules)
         total = meter.total(self.rules.resource_weights)
         return total / (local.weight / WEIGHT) if local.weight else float("inf")

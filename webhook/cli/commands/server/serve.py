@@ -20,6 +20,7 @@ from webhook.cli import exits
 from webhook.cli.completions import rules
 from webhook.cli.logs import start_logging
 from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
+from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, load, typed
 from webhook.daemon import Daemon, replica_name, system_clocks
 from webhook.diagnostics import Diagnostic
@@ -209,6 +210,8 @@ async def _serve(config: Config) -> None:
     try:
         certificates = await _certificates(config, store)
         daemon = Daemon(config, store, certificates=certificates, traces=_traces(config))
+        if client is not None:
+            daemon.registry.register(WriteMetrics(client.writes))
         await daemon.start()
         try:
             await stop.wait()

@@ -15,12 +15,11 @@ from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot import slices
-from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
-from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter, NotLeading
+from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.fencing import AT_ONCE, Fence, insist
+from webhook.cluster.means import Means
 from webhook.cluster.pace import in_slices
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.workloads import admission_checks
@@ -33,7 +32,9 @@ from webhook.cluster.workloads.conditions import (
     EVICTED,
     EVICTIONS,
     FINISHED,
+    PREEMPTED,
     QUOTA_RESERVED,
+    REPLACED,
 )
 from webhook.cluster.workloads.events import (
     identity,
@@ -55,8 +56,6 @@ log = logging.getLogger(__name__)
 
 SOON_MS: Final = 100
 """Milliseconds until the next round where a write is unsettled."""
-PREEMPTED: Final = "Preempted"
-REPLACED: Final = "WorkloadSliceReplaced"
 
 
 def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
@@ -74,22 +73,14 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
 
-class Cycle:
-    """Runs rounds; remembers only which writes are unsettled."""
+class RoundWriter:
+    """Makes rounds; remembers only which writes are unsettled."""
 
-    def __init__(
-        self,
-        view: View,
-        writer: LeaderWriter,
-        core: Core,
-        clock_ms: Callable[[], int],
-        report: QueueMetrics,
-        events: EventRecorder,
-        fence: Fence,
-    ) -> None:
+    def __init__(self, means: Means, core: Core, report: QueueMetrics, fence: Fence) -> None:
         """Take the parts. The fence says whom this replica may admit, where another may take over."""
-        self._view, self._writer, self._core, self._clock_ms, self._report = view, writer, core, clock_ms, report
-        self._events, self._fence = events, fence
+        self._view, self._writer, self._events = means.view, means.writer, means.events
+        self._clock_ms, self._seconds = means.clocks.milliseconds, means.clocks.monotonic
+        self._core, self._report, self._fence = core, report, fence
         self._unsettled: dict[tuple[str, str], Object] = {}
         self._asked: list[Evicted] = []
 
@@ -99,9 +90,11 @@ class Cycle:
         Raises NotLeading, and StoreError where an unsettled write is refused to be settled.
         """
         await self._settle()
-        started = self._clock_ms()
-        await in_slices(self._core.catch_up(started))
-        decisions = self._core.decide(started)
+        now = self._clock_ms()
+        await in_slices(self._core.catch_up(now))
+        started = self._seconds()
+        decisions = self._core.decide(now)
+        decided = self._seconds()
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
         asked, self._asked = self._asked, []
@@ -110,7 +103,7 @@ class Cycle:
         await self._each(decisions.ready, self._ready)
         await self._claim(decisions.admitted)
         await self._each(decisions.admitted, self._admit)
-        self._report.cycle(decisions, self._clock_ms() - started)
+        self._report.cycle(decisions, decided - started, self._seconds() - decided)
         if self._unsettled:
             return self._clock_ms() + SOON_MS
         return self._clock_ms() if not decisions.complete else decisions.next_at
@@ -157,7 +150,7 @@ class Cycle:
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
         if await self._write(workload, new):
             now = self._clock_ms()
-            self._report.admitted(workload, decision, now)
+            self._report.workloads.admitted(workload, decision, now)
             tell_admitted(self._events, workload, decision, now)
             if decision.admitted:
                 await self._end_replaced(workload)
@@ -169,7 +162,7 @@ class Cycle:
         log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
         if await self._write(workload, workload_conditions.ready(workload, self._writer.stamp())):
             now = self._clock_ms()
-            self._report.checks_ready(workload, decision, now)
+            self._report.workloads.checks_ready(workload, decision, now)
             tell_ready(self._events, workload, decision.cluster_queue, now)
             await self._end_replaced(workload)
 
@@ -184,10 +177,11 @@ class Cycle:
 
     async def _preempt(self, decision: Preempted) -> None:
         preemptor = self._find(decision.preemptor)
-        message = preemption_message(self._view, decision, preemptor, self._queue_of(preemptor))
+        queue = self._queue_of(preemptor)
+        message = preemption_message(self._view, decision, preemptor, queue)
         victim = self._find(decision.workload)
         await self._stop(decision.workload, PREEMPTED, message, decision.reason.value)
-        self._report.preempted(decision)
+        self._report.workloads.preempted(queue, decision.reason)
         if preemptor is not None and victim is not None:
             tell_preempted(self._events, preemptor, victim, decision.cluster_queue)
 
@@ -224,7 +218,7 @@ class Cycle:
         log.info("%s evicted: %s", key, message)
         new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption, again)
         if await self._write(workload, new):
-            self._report.evicted(workload, reason)
+            self._report.workloads.evicted(workload, reason, self._clock_ms())
             tell_evicted(self._events, workload, reason, message)
 
     async def _write(self, workload: Object, new: dict[str, Any]) -> bool:

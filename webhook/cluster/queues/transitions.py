@@ -1,0 +1,94 @@
+"""What a change of a Workload or a Pod comes to, for the metrics: it ended, it is ready, it gave its quota back.
+
+Heard while this replica leads, whoever wrote it. What ended before is not counted again by the next leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webhook.api.snapshot.quota import milliseconds
+from webhook.cluster.api.kinds import MANAGED, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.jobs.pods_ready import STARTED
+from webhook.cluster.queues.workload_metrics import WorkloadMetrics, queue_of
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PAST, PODS_READY, QUOTA_RESERVED, REPLACED
+from webhook.jobs.describe import at
+from webhook.jobs.elastic import SLICE, annotation
+from webhook.jobs.owners import controller_of
+from webhook.jobs.pod_groups import group_of
+from webhook.kube.conditions import find, holds
+from webhook.kube.gvk import POD, GroupVersionKind
+from webhook.store.objects import Object, key_of, uid_of
+
+
+class Transitions:
+    """Tells the metrics; `clock_ms` gives milliseconds since the epoch."""
+
+    def __init__(self, view: View, metrics: WorkloadMetrics, clock_ms: Callable[[], int]) -> None:
+        self._view, self._metrics, self._clock_ms = view, metrics, clock_ms
+
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Take note of a change in the view."""
+        if new is None:
+            return
+        if gvk == POD and old is not None:
+            self._pod(old, new)
+        elif (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
+            if old is None:
+                self._created(new)
+            else:
+                self._workload(old, new)
+
+    def _created(self, workload: Object) -> None:
+        """Note how long a job waited for its Workload; one that was edited since may have waited for that."""
+        reference = controller_of(workload)
+        job = self._view.by_uid(str((reference or {}).get("uid")), MANAGED) if reference is not None else None
+        if job is not None and at(job, ("metadata", "generation")) in (None, 0, 1):
+            created, made = (milliseconds(at(obj, ("metadata", "creationTimestamp"))) for obj in (job, workload))
+            self._metrics.created(job["kind"], (made - created) / 1000)
+
+    def _workload(self, old: Object, new: Object) -> None:
+        now = self._clock_ms()
+        if holds(new, FINISHED) and not holds(old, FINISHED):
+            self._metrics.finished(new, ran_for(new))
+            if (find(new, FINISHED) or {}).get("reason") == REPLACED:
+                self._metrics.replaced(new)
+        if holds(old, QUOTA_RESERVED) and not holds(new, QUOTA_RESERVED) and holds(new, EVICTED):
+            why = find(new, EVICTED) or {}
+            self._metrics.released(old, str(why.get("reason")), max(0.0, (now - _at(why)) / 1000))
+        ready = find(new, PODS_READY) or {}
+        if holds(new, PODS_READY) and not holds(old, PODS_READY) and ready.get("reason") == STARTED:
+            self._metrics.ready(new, now)
+
+    def _pod(self, old: Object, new: Object) -> None:
+        gone = [name for name in _gates(old) if name not in _gates(new)]
+        workload = self._workload_of(new) if gone else None
+        if workload is None or not holds(workload, ADMITTED):
+            return
+        seconds = (self._clock_ms() - _at(find(workload, ADMITTED) or {})) / 1000
+        for name in gone:
+            self._metrics.ungated(name, queue_of(workload), seconds, is_group=bool(group_of(new)))
+
+    def _workload_of(self, pod: Object) -> Object | None:
+        mirror, namespace = self._view.mirror(WORKLOAD), key_of(pod)[0]
+        if group := group_of(pod):
+            return mirror.get(group, namespace)
+        found = mirror.of(namespace, (SLICE, chain) if (chain := annotation(pod, SLICE)) else uid_of(pod))
+        return next((workload for workload in found if holds(workload, ADMITTED)), None)
+
+
+def ran_for(workload: Object) -> float | None:
+    """Give for how many seconds a finished Workload was admitted in all; None where it ended without."""
+    admitted, finished = find(workload, ADMITTED) or {}, find(workload, FINISHED) or {}
+    if admitted.get("status") != "True":
+        return None
+    return float(at(workload, ("status", PAST)) or 0) + max(0.0, (_at(finished) - _at(admitted)) / 1000)
+
+
+def _at(condition: Object) -> int:
+    return milliseconds(condition.get("lastTransitionTime"))
+
+
+def _gates(pod: Object) -> list[str]:
+    return [str(gate.get("name")) for gate in at(pod, ("spec", "schedulingGates")) or ()]

@@ -1,0 +1,247 @@
+"""What happens to Workloads, counted and timed under Kueue's names: by ClusterQueue, and by LocalQueue as well.
+
+Names, labels and buckets are those of Kueue 0.20. Series of queues that are gone go too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from webhook.api.snapshot.quota import milliseconds
+from webhook.cluster.queues.names import QueueNames
+from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, REQUEUED, split
+from webhook.jobs.describe import at
+from webhook.kube.conditions import find
+from webhook.queue.decisions import Admitted, Why
+from webhook.store.objects import Object, key_of
+
+ROLE: Final = "replica_role"
+SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Buckets of what takes seconds at most: those of Prometheus' client for Go."""
+CREATION: Final = tuple(0.01 * 2**n for n in range(11))
+
+
+def _waiting(count: int) -> tuple[float, ...]:
+    """Give the buckets of what may take hours, in seconds: 1, 2.5, 5, 10 and so on."""
+    return (1.0, *(2.5 * 2**n for n in range(count - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One figure. Without `buckets` it is a counter; `local` are the buckets of the same by LocalQueue."""
+
+    name: str
+    words: str
+    labels: tuple[str, ...] = ("priority_class",)
+    buckets: Sequence[float] = ()
+    local: Sequence[float] = ()
+    is_local: bool = True
+
+
+_EVICTION: Final = ("reason", "underlying_cause")
+_ROWS: Final = (
+    _Row("quota_reserved_workloads_total", "Workloads with a new quota reservation"),
+    _Row("admitted_workloads_total", "Workloads admitted"),
+    _Row("finished_workloads_total", "Workloads finished"),
+    _Row("evicted_workloads_total", "Workloads evicted", (*_EVICTION, "priority_class")),
+    _Row("evicted_workloads_once_total", "Workloads evicted for a reason for the first time",
+         (*_EVICTION, "priority_class"), is_local=False),
+    _Row("replaced_workload_slices_total", "Workloads of elastic jobs that another replaced", (), is_local=False),
+    _Row("quota_reserved_wait_time_seconds", "Time from creation or requeueing to quota",
+         buckets=_waiting(14), local=_waiting(14)),
+    _Row("admission_wait_time_seconds", "Time from creation or requeueing to admission",
+         buckets=_waiting(16), local=_waiting(14)),
+    _Row("admission_checks_wait_time_seconds", "Time from quota to admission",
+         buckets=_waiting(14), local=_waiting(14)),
+    _Row("ready_wait_time_seconds", "Time from creation or requeueing to ready pods, if those are waited for",
+         buckets=_waiting(14), local=_waiting(14)),
+    _Row("admitted_until_ready_wait_time_seconds", "Time from admission to ready pods, if those are waited for",
+         buckets=_waiting(14), local=_waiting(14)),
+    _Row("execution_time_seconds", "Time for which a finished Workload was admitted, in all",
+         buckets=_waiting(16), local=_waiting(16)),
+    _Row("pods_ready_to_evicted_time_seconds", "Time from ready pods to an eviction", _EVICTION,
+         buckets=_waiting(14), is_local=False),
+    _Row("workload_eviction_latency_seconds", "Time from an eviction until the quota is released", ("reason",),
+         buckets=_waiting(14), is_local=False),
+)  # fmt: skip
+
+
+class _Figure:
+    """A counter or a histogram by ClusterQueue, and the same by LocalQueue."""
+
+    def __init__(self, row: _Row, registry: CollectorRegistry) -> None:
+        labels = (*row.labels, ROLE)
+        words = f"{row.words}, by ClusterQueue."
+        self.of_queue = _made(row.name, words, ("cluster_queue", *labels), row.buckets, registry)
+        self.of_local = None
+        if row.is_local:
+            name, words = f"local_queue_{row.name}", f"{row.words}, by LocalQueue."
+            self.of_local = _made(name, words, ("name", "namespace", *labels), row.local, registry)
+
+
+def _made(
+    name: str, words: str, labels: Collection[str], buckets: Sequence[float], registry: CollectorRegistry
+) -> Counter | Histogram:
+    if not buckets:
+        return Counter(f"kueue_{name}", words, labels, registry=registry)
+    return Histogram(f"kueue_{name}", words, labels, registry=registry, buckets=buckets)
+
+
+def _add(metric: Counter | Histogram, labels: Sequence[str], seconds: float | None) -> None:
+    if isinstance(metric, Counter):
+        metric.labels(*labels).inc()
+    else:
+        metric.labels(*labels).observe(seconds or 0.0)
+
+
+class WorkloadMetrics:
+    """Takes note of what happens; `role` gives the role of this replica, `names` knows the queues and cohorts."""
+
+    def __init__(self, registry: CollectorRegistry, role: Callable[[], str]) -> None:
+        self._role, self.names = role, QueueNames()
+        self._figures = {row.name: _Figure(row, registry) for row in _ROWS}
+        self._preempted = Counter(
+            "kueue_preempted_workloads_total",
+            "Workloads preempted, by the ClusterQueue that they are preempted for.",
+            ["preempting_cluster_queue", "reason", ROLE],
+            registry=registry,
+        )
+        self._in_cohorts = Counter(
+            "kueue_cohort_subtree_admitted_workloads_total",
+            "Workloads admitted in a cohort or below it.",
+            ["cohort", "priority_class", ROLE],
+            registry=registry,
+        )
+        self._creation = Histogram(
+            "kueue_workload_creation_latency_seconds",
+            "Time from the creation of a job to that of its Workload.",
+            ["job_kind", ROLE],
+            registry=registry,
+            buckets=CREATION,
+        )
+        self._ungating = Histogram(
+            "kueue_pod_scheduling_gate_removal_seconds",
+            "Time from admission until a scheduling gate is removed.",
+            ["name", "cluster_queue", "is_group", ROLE],
+            registry=registry,
+            buckets=SECONDS,
+        )
+
+    def admitted(self, workload: Object, decision: Admitted, now: int) -> None:
+        """Note that one got its quota; `workload` is as it was before, `now` in milliseconds."""
+        queue, ranked = decision.cluster_queue, (_class(workload),)
+        self._note("quota_reserved_workloads_total", workload, queue, ranked)
+        self._note("quota_reserved_wait_time_seconds", workload, queue, ranked, _since(_queued(workload), now))
+        if decision.admitted:
+            self._admit(workload, queue, now)
+
+    def checks_ready(self, workload: Object, decision: Admitted, now: int) -> None:
+        """Note that one is admitted that had its quota before."""
+        reserved = (find(workload, QUOTA_RESERVED) or {}).get("lastTransitionTime") or _queued(workload)
+        queue, waited = decision.cluster_queue, _since(reserved, now)
+        self._note("admission_checks_wait_time_seconds", workload, queue, (_class(workload),), waited)
+        self._admit(workload, queue, now)
+
+    def _admit(self, workload: Object, queue: str, now: int) -> None:
+        class_ = _class(workload)
+        self._note("admitted_workloads_total", workload, queue, (class_,))
+        self._note("admission_wait_time_seconds", workload, queue, (class_,), _since(_queued(workload), now))
+        for cohort in self.names.cohorts(queue):
+            self._in_cohorts.labels(cohort, class_, self._role()).inc()
+
+    def evicted(self, workload: Object, reason: str, now: int) -> None:
+        """Note an eviction."""
+        queue, why, class_ = queue_of(workload), split(reason), _class(workload)
+        self._note("evicted_workloads_total", workload, queue, (*why, class_))
+        before = at(workload, ("status", "schedulingStats", "evictions")) or ()
+        if why not in {(row.get("reason"), row.get("underlyingCause")) for row in before}:
+            self._note("evicted_workloads_once_total", workload, queue, (*why, class_))
+        ready = find(workload, PODS_READY) or {}
+        if ready.get("status") == "True":
+            since = _since(ready.get("lastTransitionTime"), now)
+            self._note("pods_ready_to_evicted_time_seconds", workload, queue, why, since)
+
+    def preempted(self, queue: str, why: Why) -> None:
+        """Note a preemption for a workload of a ClusterQueue."""
+        self._preempted.labels(queue, why.value, self._role()).inc()
+
+    def released(self, workload: Object, reason: str, seconds: float) -> None:
+        """Note that an evicted one gave its quota back so many seconds later; `workload` is as it was before."""
+        self._note("workload_eviction_latency_seconds", workload, queue_of(workload), (split(reason)[0],), seconds)
+
+    def ready(self, workload: Object, now: int) -> None:
+        """Note that the pods of one are ready for the first time since its admission."""
+        queue, ranked = queue_of(workload), (_class(workload),)
+        admitted = (find(workload, ADMITTED) or {}).get("lastTransitionTime")
+        self._note("ready_wait_time_seconds", workload, queue, ranked, _since(_queued(workload), now))
+        self._note("admitted_until_ready_wait_time_seconds", workload, queue, ranked, _since(admitted, now))
+
+    def finished(self, workload: Object, seconds: float | None) -> None:
+        """Note that one has finished; `seconds` is how long it was admitted in all, None where it was not."""
+        queue, ranked = queue_of(workload), (_class(workload),)
+        self._note("finished_workloads_total", workload, queue, ranked)
+        if seconds is not None:
+            self._note("execution_time_seconds", workload, queue, ranked, seconds)
+
+    def replaced(self, workload: Object) -> None:
+        """Note that another Workload took the place of one."""
+        self._note("replaced_workload_slices_total", workload, queue_of(workload), ())
+
+    def created(self, kind: str, seconds: float) -> None:
+        """Note that a job of a kind got its Workload."""
+        self._creation.labels(kind, self._role()).observe(max(0.0, seconds))
+
+    def ungated(self, gate: str, queue: str, seconds: float, *, is_group: bool) -> None:
+        """Note that a pod lost a scheduling gate."""
+        self._ungating.labels(gate, queue, str(is_group).lower(), self._role()).observe(max(0.0, seconds))
+
+    def _note(
+        self, name: str, workload: Object, queue: str, labels: Sequence[str], seconds: float | None = None
+    ) -> None:
+        figure, namespace = self._figures[name], key_of(workload)[0]
+        local, rest = str(at(workload, ("spec", "queueName")) or ""), (*labels, self._role())
+        _add(figure.of_queue, (queue, *rest), seconds)
+        if figure.of_local is not None and self.names.shows(local, namespace):
+            _add(figure.of_local, (local, namespace, *rest), seconds)
+
+    def forget_queue(self, name: str) -> None:
+        """Take away the series of a ClusterQueue that is gone: one of the same name begins at zero."""
+        for figure in self._figures.values():
+            figure.of_queue.remove_by_labels({"cluster_queue": name})
+        self._preempted.remove_by_labels({"preempting_cluster_queue": name})
+        self._ungating.remove_by_labels({"cluster_queue": name})
+
+    def forget_local(self, name: str) -> None:
+        """Take away the series of a LocalQueue, `namespace/name`."""
+        namespace, _, local = name.partition("/")
+        for figure in self._figures.values():
+            if figure.of_local is not None:
+                figure.of_local.remove_by_labels({"name": local, "namespace": namespace})
+
+    def forget_cohort(self, name: str) -> None:
+        """Take away the series of a cohort."""
+        self._in_cohorts.remove_by_labels({"cohort": name})
+
+
+def queue_of(workload: Object) -> str:
+    """Name the ClusterQueue whose quota a Workload holds, or held when it ended."""
+    return str(at(workload, ("status", "admission", "clusterQueue")) or "")
+
+
+def _queued(workload: Object) -> str:
+    """Give the time since which a Workload waits: that of its creation, or of its last return to the queue."""
+    requeued = find(workload, REQUEUED) or {}
+    since = requeued.get("lastTransitionTime") if requeued.get("status") == "True" else None
+    return str(since or workload["metadata"]["creationTimestamp"])
+
+
+def _since(stamp: str | None, now: int) -> float:
+    return max(0.0, (now - milliseconds(stamp)) / 1000) if stamp else 0.0
+
+
+def _class(workload: Object) -> str:
+    return str(at(workload, ("spec", "priorityClassRef", "name")) or "")
