@@ -265,6 +265,11 @@ def test_a_workload_without_a_job_follows_its_class():
     async def go():
         async with small_cluster(*queues("1"), {**level, "value": 1}, seconds=None) as w:
             await w.create(by_hand("runs"), by_hand("waits"))
+
+            async def runs():
+                return holds(await w.store.get(WORKLOAD, "runs", "team-a"), "QuotaReserved")
+
+            await w.until(runs, "the first has its quota")
             await w.store.patch(WORKLOAD_CLASS, "p", None, {"value": 7})
 
             async def both():
