@@ -112,7 +112,7 @@ reference: dev ## the reference pages that are made from the code
 	$(BIN)/python -m webhook.offline.reference.queue_rules > docs/reference/queue-rules.md
 	$(BIN)/python -m webhook.api.compatibility.page > docs/compatibility.md
 	$(BIN)/sluice lint --pages docs/findings
-	$(BIN)/sluice crds --write charts/sluice/crds
+	$(BIN)/sluice crds --to charts/sluice/crds
 	$(BIN)/python -m tests.docs.reference
 
 build/docs-venv/.installed: .ci/requirements-docs.txt

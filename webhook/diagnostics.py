@@ -113,13 +113,19 @@ class SourceError(Exception):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean "x"?` for the nearest known word, or nothing where none is near.
+    """`did you mean "x"?` for the nearest known word, or nothing where none is near."""
+    found = nearest(word, known)
+    return f'did you mean "{found}"?' if found else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Give the nearest known word, or nothing where none is near.
 
     Edit distance, at most a third of the word's length; ties go to the first in alphabetical order.
     """
     limit = max(1, len(word) // 3)
     near = sorted((distance(word, k), k) for k in set(known) if abs(len(k) - len(word)) <= limit)
-    return f'did you mean "{near[0][1]}"?' if near and near[0][0] <= limit else ""
+    return near[0][1] if near and near[0][0] <= limit else ""
 
 
 def distance(a: str, b: str) -> int:

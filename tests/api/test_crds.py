@@ -57,7 +57,7 @@ def test_both_versions_are_served_with_a_webhook_and_the_stored_one_alone_withou
 
 
 def test_the_files_of_the_chart_are_current():
-    """`charts/sluice/crds` is what `sluice crds --write charts/sluice/crds` writes today."""
+    """`charts/sluice/crds` is what `sluice crds --to charts/sluice/crds` writes today."""
     wanted = {f"{d['metadata']['name']}.yaml": as_file(d) for d in definitions(Webhook())}
     assert {p.name: p.read_text() for p in CHART.glob("*.yaml")} == wanted
 
@@ -81,7 +81,7 @@ def test_the_command_prints_one_document_per_kind_and_names_unknown_kinds():
     ]
     wrong = CliRunner().invoke(crds, ["--kind", "nope"])
     assert wrong.exit_code == 2
-    assert "known kinds: ClusterQueue" in wrong.output
+    assert "Kinds: ClusterQueue" in wrong.output
 
 
 @pytest.mark.parametrize(

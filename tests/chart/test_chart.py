@@ -232,9 +232,9 @@ def test_an_uninstall_takes_the_registration_away_first(rendered):
     hooks = {name: job["metadata"]["annotations"]["helm.sh/hook"] for name, job in jobs.items()}
     arguments = {name: job["spec"]["template"]["spec"]["containers"][0]["args"] for name, job in jobs.items()}
     assert hooks["sluice-unregister"] == "pre-delete"
-    assert arguments["sluice-unregister"] == ["register", "--remove", "--name=sluice"]
+    assert arguments["sluice-unregister"] == ["register", "--remove", "--release=sluice"]
     assert hooks["sluice-register"] == "post-install,post-upgrade"
-    assert "--name=sluice" in arguments["sluice-register"]
+    assert "--release=sluice" in arguments["sluice-register"]
 
 
 @pytest.mark.cluster

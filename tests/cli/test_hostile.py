@@ -57,7 +57,7 @@ COMMANDS = {
     "generate": ("generate", "native", "FILE"),
     "plan": ("plan", "-f", "FILE"),
     "plan --rules": ("plan", "-f", "good.yaml", "--rules", "FILE"),
-    "plan --trace": ("plan", "--trace", "FILE"),
+    "plan --traces": ("plan", "--traces", "FILE"),
     "plan --batch": ("plan", "--batch", "FILE"),
     "plan --live": ("plan", "--live", "--kubeconfig", "FILE"),
     "register": ("register", "--print", "--policies", "FILE", "--public-ca"),

@@ -256,19 +256,19 @@ def test_why_of_what_does_not_wait(store):
     ("command", "arguments", "key", "value", "told"),
     [
         (stop, ["gpus"], (CLUSTER_QUEUE, "gpus", None, "stopPolicy"), "Hold",
-         "ClusterQueue gpus is stopped; 1 pending Workload cannot start, 1 running go on"),
+         "ClusterQueue gpus is stopped; 1 pending Workload cannot be admitted, 1 running continue"),
         (stop, ["gpus", "--drain"], (CLUSTER_QUEUE, "gpus", None, "stopPolicy"), "HoldAndDrain",
-         "ClusterQueue gpus is stopped and emptied; 1 pending Workload cannot start, 1 running are evicted"),
+         "ClusterQueue gpus is stopped and drained; 1 pending Workload cannot be admitted, 1 running are evicted"),
         (stop, ["lq", "-n", "team-a"], (LOCAL_QUEUE, "lq", "team-a", "stopPolicy"), "Hold",
-         "LocalQueue team-a/lq is stopped; 0 pending Workloads cannot start, 0 running go on"),
+         "LocalQueue team-a/lq is stopped; 0 pending Workloads cannot be admitted, 0 running continue"),
         (resume, ["gpus"], (CLUSTER_QUEUE, "gpus", None, "stopPolicy"), "None",
-         "ClusterQueue gpus is resumed; 1 pending Workload may start"),
+         "ClusterQueue gpus is resumed; 1 pending Workload can be admitted"),
         (evict, ["runs", "-n", "team-a"], (WORKLOAD, "job-runs-1", "team-a", "active"), False,
          "Workload team-a/job-runs-1 is evicted and is held until it is requeued"),
         (evict, ["Job/waits", "-n", "team-a"], (WORKLOAD, "job-waits-1", "team-a", "active"), False,
          "Workload team-a/job-waits-1 loses its place in the queue and is held until it is requeued"),
         (requeue, ["job-waits-1", "-n", "team-a"], (WORKLOAD, "job-waits-1", "team-a", "active"), True,
-         "Workload team-a/job-waits-1 waits again"),
+         "Workload team-a/job-waits-1 is pending again"),
     ],
 )  # fmt: skip
 def test_a_change_is_told_asked_and_written(store, command, arguments, key, value, told):
@@ -278,7 +278,7 @@ def test_a_change_is_told_asked_and_written(store, command, arguments, key, valu
     assert field(store, *key) == before
     refused = invoke(command, *arguments, stdin="n\n")
     assert (refused.exit_code, field(store, *key)) == (exits.FAILED, before)
-    assert f"{told}. Go on?" in refused.stderr
+    assert f"{told}. Continue?" in refused.stderr
     done = invoke(command, *arguments, "--yes")
     assert (done.exit_code, done.stdout) == (exits.PASSED, f"{told}\n")
     assert field(store, *key) == value

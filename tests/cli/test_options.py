@@ -1,14 +1,18 @@
 """Every option of every command, given what it cannot take: a usage error that names the option, and nothing is run."""
 
 import os
+import re
 import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.test_help import ALL
 from webhook.cli import exits
 from webhook.cli import main as command_line
+from webhook.cli.group import cli
+from webhook.cli.option_types import FolderOption
 
 NO_NUMBERS = ("", " ", "x", "nan", "inf", "-inf", "1e999", "-1", "1,5", "5s", "0x10", "99999999999999999999")
 BAD = {
@@ -30,26 +34,31 @@ BAD = {
     "namespace/name[:port]": ("", "x", "/x", "x/", "a/b:", "a/b:0", "a/b:70000", "a/b:x", "A/b"),
 }
 """By the word that the help shows for the option's value."""
+FORMER = {("certs", "--service"): ("x",)}
+"""What a former spelling of the value takes still."""
 MAY_BE_EMPTY = {("serve", "--state-listen"), ("serve", "--visibility-listen")}
 ANY_TEXT = {("explain", "--policy"), ("test", "--run")}
 """Filters, of which an empty one lets all through."""
 CHECKED = {
-    ("crds", "--kind=Nothing"): "unknown kind: Nothing; known kinds: ClusterQueue",
+    ("crds", "--kind=Nothing"): "No such kind 'Nothing'. Kinds: ClusterQueue",
+    ("crds", "--kind=Worklod"): "No such kind 'Worklod'. Did you mean 'Workload'?",
     ("crds", "--ca-file=good.yaml"): "not a PEM certificate bundle",
-    ("register", "--print", "--policies", "good.yaml", "--ca-file=good.yaml"): "not a PEM certificate bundle",
-    ("generate", "schema", "--kind=Nothing"): 'unknown kind "Nothing"',
-    ("lint", "good.yaml", "--only=LIM00X"): 'did you mean "LIM001"?',
-    ("lint", "good.yaml", "--ignore=nothing"): "unknown code NOTHING",
-    ("lint", "--explain=x"): "unknown code x",
+    ("register", "--print", "-p", "good.yaml", "--ca-file=good.yaml"): "not a PEM certificate bundle",
+    ("generate", "schema", "--kind=Suit"): "No such kind 'Suit'. Did you mean 'Suite'?",
+    ("lint", "good.yaml", "--only=LIM00X"): "No such code 'LIM00X'. Did you mean 'LIM001'?",
+    ("lint", "good.yaml", "--ignore=nothing"): "No such code 'NOTHING'. Use a code, or a family such as",
+    ("lint", "--explain=x"): "No such code 'x'.",
     ("test", "--run=("): "missing )",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against=nowhere"): "--against nowhere: fatal: not a git",
-    ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "--kubeconfig requires --context NAME",
+    ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "require --live",
     ("plan", "--batch=good.yaml", "--rules=kueue"): "leave out --rules",
     ("plan", "--batch=good.yaml", "--now=2026-01-01"): "leave out --now",
-    ("plan", "--trace=good.yaml", "--output=json"): "leave out --output",
-    ("plan", "--batch=good.yaml", "--trace=good.yaml"): "--batch and --trace cannot be combined",
+    ("plan", "--traces=good.yaml", "--output=json"): "leave out --output",
+    ("plan", "--batch=good.yaml", "--traces=good.yaml"): "--batch and --traces cannot be combined",
     ("plan", "-f", "good.yaml", "--context=prod"): "--kubeconfig and --context require --live",
-    ("serve", "--no-cluster", "--cert-dir=folder"): "`sluice certs --dir",
+    ("serve", "--no-cluster", "--cert-dir=folder"): "`sluice certs --cert-dir",
+    ("init", "new", "--context=prod"): "require --from-kueue live",
+    ("import", "kueue", "good.yaml", "--context=prod"): "--kubeconfig and --context require --live",
 }
 OPTIONS = [
     (path, option)
@@ -75,7 +84,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def said(monkeypatch, capsys, *arguments: str) -> str:
+def usage_error(monkeypatch, capsys, *arguments: str) -> str:
     """Run the command line as the shell does, and give what a usage error says."""
     monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
     with pytest.raises(SystemExit) as end:
@@ -93,6 +102,7 @@ def bad_values(path: tuple[str, ...], option: click.Option) -> tuple[str, ...]:
     if (path[0], option.opts[-1]) in ANY_TEXT:
         return ()
     values = BAD["choice" if isinstance(option.type, click.Choice) else word]
+    values = tuple(value for value in values if value not in FORMER.get((path[0], option.opts[-1]), ()))
     return tuple(value for value in values if value or (path[0], option.opts[-1]) not in MAY_BE_EMPTY)
 
 
@@ -109,7 +119,7 @@ def test_a_bad_value_is_told_with_its_option(folder, monkeypatch, capsys, path, 
     for value in bad_values(path, option):
         name = option.opts[-1]
         words = [name, value, "x"] if option.nargs == 2 else [f"{name}={value}"]
-        told = said(monkeypatch, capsys, *path, *words)
+        told = usage_error(monkeypatch, capsys, *path, *words)
         assert "Error: Invalid value for " in told, value
         assert f"{name}'" in told.partition("Error: ")[2], value
         assert "could not convert" not in told
@@ -118,7 +128,7 @@ def test_a_bad_value_is_told_with_its_option(folder, monkeypatch, capsys, path, 
 @pytest.mark.parametrize("words", CHECKED, ids=" ".join)
 def test_what_a_command_finds_out_itself(folder, monkeypatch, capsys, words):
     """Values that only the command can judge are usage errors, too."""
-    told = said(monkeypatch, capsys, *words)
+    told = usage_error(monkeypatch, capsys, *words)
     assert CHECKED[words] in told
     assert words[-1].partition("=")[0] in told or "ca-file" in words[-1]
 
@@ -126,9 +136,11 @@ def test_what_a_command_finds_out_itself(folder, monkeypatch, capsys, words):
 def test_what_is_allowed_is_told(folder, monkeypatch, capsys):
     """The range of a number, with its unit, is in the message, whichever way the number is wrong."""
     for value in ("x", "0.5", "1e999"):
-        assert "from 1 to 3,600 seconds" in said(monkeypatch, capsys, "serve", f"--lease-seconds={value}")
-    assert "from 1 to 30 seconds" in said(monkeypatch, capsys, "register", "--timeout=31")
-    assert "does not end in a port from 0 to 65535" in said(monkeypatch, capsys, "run", "--listen=127.0.0.1:70000")
+        assert "from 1 to 3,600 seconds" in usage_error(monkeypatch, capsys, "serve", f"--lease-seconds={value}")
+    assert "from 1 to 30 seconds" in usage_error(monkeypatch, capsys, "register", "--timeout=31")
+    assert "does not end in a port from 0 to 65535" in usage_error(
+        monkeypatch, capsys, "run", "--listen=127.0.0.1:70000"
+    )
 
 
 def test_no_option_takes_text_as_it_comes():
@@ -136,3 +148,110 @@ def test_no_option_takes_text_as_it_comes():
     for path, option in OPTIONS:
         assert option.type is not click.STRING, (path, option.opts)
         assert not isinstance(option.type, click.types.IntParamType | click.types.FloatParamType), (path, option.opts)
+
+
+MEANINGS = {
+    "--namespace": "whose: of objects without one, of the context, of a LocalQueue, or Sluice's own",
+    "--force": "what is done again: files, or a certificate",
+    "--name": "a name of a server",
+    "--kind": "of one kind, or of several",
+    "--once": "what ends: a run, or a screen",
+    "--verbose": "what is shown more",
+    "--batch": "what a line is",
+    "--traces": "recorded jobs, or OpenTelemetry's",
+}
+"""Options that mean something else for another command, and what differs."""
+TEXT_OF_HELP = re.compile(r"\s*\[default: .*\]$")
+
+
+def spellings():
+    """Every option that is shown, with its help, its metavar and its commands."""
+    found = {}
+    for path, command in ALL:
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                found.setdefault(option.opts[-1], []).append((" ".join(path), option))
+    return found
+
+
+@pytest.mark.parametrize(("name", "uses"), spellings().items(), ids=spellings())
+def test_one_option_is_one_thing(name, uses):
+    """One spelling, one help and one kind of value over all commands, defaults aside; each has a help."""
+    helps = {TEXT_OF_HELP.sub("", option.help or "") for _, option in uses}
+    assert "" not in helps
+    assert all(help[0].isupper() and help.endswith((".", ")")) for help in helps), helps
+    if name not in MEANINGS:
+        assert len(helps) == 1, helps
+        assert len({(tuple(option.opts), option.metavar) for _, option in uses}) == 1
+    assert all(option.metavar or option.type.name != "text" or name in FREE for _, option in uses), name
+
+
+FREE = {"--policy"}
+"""Options of which any text will do."""
+
+
+def test_values_are_named():
+    """Users, groups, codes, kinds, contexts and names are called so in the help."""
+    metavars = {name: {option.metavar for _, option in uses} for name, uses in spellings().items()}
+    named = {"--as": "USER", "--as-group": "GROUP", "--only": "CODE", "--ignore": "CODE", "--explain": "CODE",
+             "--kind": "KIND", "--context": "CONTEXT", "--client": "NAME", "--identity": "NAME"}  # fmt: skip
+    assert {name: metavars[name] for name in named} == {name: {word} for name, word in named.items()}
+
+
+def test_policies_and_output_are_the_same_everywhere():
+    """`-p` wherever policies are read; `-o` is a format, and text for people is `text`."""
+    for path, command in ALL:
+        options = {o.opts[-1]: o for o in command.params if isinstance(o, click.Option)}
+        assert "--policies" not in options or options["--policies"].opts == ["-p", "--policies"], path
+        if (output := options.get("--output")) is not None:
+            assert isinstance(output.type, click.Choice), path
+            assert {"table", "plain"}.isdisjoint(output.type.choices), path
+            assert output.type.choices[0] in ("text", "yaml"), path
+        folders = [name for name, o in options.items() if isinstance(o.type, FolderOption) and not o.hidden]
+        assert set(folders) <= {"--to", "--cert-dir", "--journal-folder", "--record-folder"}, path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "-f", "good.yaml", "-o", "table"),
+        ("plan", "--trace", "empty.jsonl"),
+        ("certs", "--dir", "folder/certs", "--service", "sluice", "--namespace", "sluice-system"),
+        ("crds", "--write", "folder"),
+        ("import", "kyverno", "policy.yaml", "-o", "folder/policies"),
+        ("register", "--print", "--name", "sluice", "--public-ca", "--url", "https://sluice.example"),
+    ],
+    ids=" ".join,
+)
+def test_a_former_spelling_is_still_taken(folder, words):
+    """For one release; what it does is the command's matter."""
+    (folder / "empty.jsonl").touch()
+    (folder / "policy.yaml").write_text(KYVERNO)
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == exits.PASSED, done.output
+
+
+KYVERNO = """
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: named}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: "object.metadata.name != ''", message: name it}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pln",), "No such command 'pln'. Did you mean 'plan'?"),
+        (("get", "queus"), "Did you mean 'queues'?"),
+        (("generate", "schema", "--kind", "Suit"), "Did you mean 'Suite'?"),
+        (("add", "whole-node"), "No policy 'whole-node' in the library. Did you mean 'whole-nodes'?"),
+        (("plan", "-o", "jsn"), "Did you mean 'json'?"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_a_misspelt_word_gets_a_suggestion(folder, monkeypatch, capsys, words, said):
+    """In one wording, click's own."""
+    assert said in usage_error(monkeypatch, capsys, *words)

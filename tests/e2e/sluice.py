@@ -58,7 +58,7 @@ class Sluice:
 
     def install(self) -> None:
         """Certificates, namespace and CRDs. The webhooks come with `register`, after the start."""
-        self.command("certs", "--dir", str(self.certificates), "--name", "127.0.0.1")
+        self.command("certs", "--cert-dir", str(self.certificates), "--name", "127.0.0.1")
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}
         self.plane.client.apply(namespace)
         made = self.command("crds", "--url", self.url, "--ca-file", str(self.authority), "-o", "json")

@@ -1,4 +1,4 @@
-"""`sluice dry-run --context` on a real API server: live objects, nothing written, and what a branch changes."""
+"""`sluice dry-run --live` on a real API server: live objects, nothing written, and what a branch changes."""
 
 import json
 import re

@@ -120,7 +120,7 @@ def test_an_eviction_for_nobody_is_worse(tmp_path):
 def test_nothing_to_compare(tmp_path):
     """A journal without a start is no report."""
     done = Beside(tmp_path).report()
-    assert (done.exit_code, done.stderr) == (3, "sluice journal compare: Kueue started nothing in this time\n")
+    assert (done.exit_code, done.stderr) == (3, "sluice journal compare: Kueue admitted nothing in this time\n")
 
 
 @asynccontextmanager

@@ -37,7 +37,7 @@ def prepare(kueue: Path, work: Path) -> None:
     if not (kueue / "dep-crds").exists():
         for folder in dependencies.gather(kueue):
             print(f"{folder}: no module, minimal CRDs")
-    subprocess.run([_sluice(), "crds", "--write", str(work / "crds")], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([_sluice(), "crds", "--to", str(work / "crds")], check=True, stdout=subprocess.DEVNULL)
     present = "".join(path.name for path in (work / "crds").iterdir())
     for kind in FROM_KUEUE:
         if kind not in present:

@@ -111,7 +111,7 @@ class Ring:
         if name == "ideal":
             return f"exec {sys.executable} -m tests.load.ideal"
         certificates, restricted = self.home / "certs", self.home / "sluice.kubeconfig"
-        made = [sys.executable, "-m", "webhook.cli.main", "certs", "--dir", certificates]
+        made = [sys.executable, "-m", "webhook.cli.main", "certs", "--cert-dir", certificates]
         subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
         return (
             f'{sys.executable} -m tests.load.account "$@" {restricted}\nset -- --kubeconfig {restricted}\n'

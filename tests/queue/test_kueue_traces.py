@@ -1,4 +1,4 @@
-"""Traces of the real Kueue, step by step on one living state: `plan --trace` decides what it decided."""
+"""Traces of the real Kueue, step by step on one living state: `plan --traces` decides what it decided."""
 
 from __future__ import annotations
 

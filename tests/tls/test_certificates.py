@@ -234,7 +234,7 @@ def test_the_command_names_what_is_wrong(tmp_path):
     (tmp_path / "f").write_text("")
     done = CliRunner().invoke(certs, ["--dir", str(tmp_path / "f")])
     assert done.exit_code == 2
-    assert "'--dir'" in done.output
+    assert "'--cert-dir'" in done.output
 
 
 def test_changes_are_followed_and_told(folder, caplog):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from importlib import resources
 
 import click
@@ -27,3 +28,21 @@ def finding_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -
     examples = (resources.files("webhook.offline.lint") / "examples").iterdir()
     codes = sorted(file.name.removesuffix(".yaml") for file in examples)
     return [f"{before}{comma}{code}" for code in codes if code.startswith(last.upper())]
+
+
+def rule_sets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Give the names of the shipped queue rules; of several with `+`, the last is completed."""
+    before, plus, last = incomplete.rpartition("+")
+    return [f"{before}{plus}{name}" for name in rules(ctx, param, last)]
+
+
+def crd_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Give the kinds that have a CRD."""
+    kinds = importlib.import_module("webhook.api.crds.kinds").KINDS
+    return sorted(kind.kind for kind in kinds if kind.kind.lower().startswith(incomplete.lower()))
+
+
+def schema_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Give the kinds that have a JSON Schema."""
+    kinds = importlib.import_module("webhook.offline.reference.json_schema").of_kinds()
+    return sorted({kind for _, kind in kinds if kind.lower().startswith(incomplete.lower())})

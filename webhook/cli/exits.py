@@ -5,12 +5,12 @@ No `Final` here: to load `typing` takes ten milliseconds, and this is loaded bef
 
 PASSED = 0
 FAILED = 1
-"""A check failed: a test, a denial where none was expected, a lint error."""
+"""A check failed: a test, an unexpected denial, a lint error."""
 BAD_INPUT = 2
-"""A file or an option cannot be used; what and where was printed."""
+"""A file or an option cannot be used; the error says which."""
 NOTHING_TO_RUN = 3
 INTERNAL = 70
-"""A bug of Sluice itself; what to report was printed."""
+"""An internal error: a bug in Sluice."""
 INTERRUPTED = 130
 CLOSED = 141
-"""Whoever read the output has gone away, as `head` does."""
+"""The reader of the output closed the pipe, as `head` does."""

@@ -15,36 +15,36 @@ from click.shell_completion import CompletionItem
 
 from webhook import __version__
 from webhook.cli import exits, interrupt
-from webhook.diagnostics import SourceError, did_you_mean
+from webhook.diagnostics import SourceError, nearest
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "add": ("policies.add:add_command", "Copy policies of the library into a repository."),
-    "certs": ("server.certs:certs", "Make a CA and a server certificate."),
+    "certs": ("server.certs:certs", "Create a CA and a server certificate."),
     "completion": ("server.completion:completion_command", "Print a shell completion script."),
     "crds": ("server.crds:crds", "Print or install the CRDs of the queue's objects."),
-    "dry-run": ("policies.dry_run:dry_run_command", "Show what policies and queues would do with objects."),
+    "dry-run": ("policies.dry_run:dry_run_command", "Show what would happen to objects."),
     "eval": ("policies.eval:eval_command", "Evaluate a CEL expression: value, type and cost."),
     "evict": ("cluster.evict:evict", "Stop a Workload and hold it until it is requeued."),
     "explain": ("policies.explain:explain_command", "Explain a verdict, clause by clause."),
     "generate": ("policies.generate:generate_command", "Generate native policies or JSON Schemas."),
     "get": ("cluster.get:get", "Show the queues, Workloads or flavors of a cluster."),
-    "import": ("policies.import_policies:import_command", "Import a Kueue, or other policies."),
+    "import": ("policies.import_policies:import_command", "Import policies, or a Kueue configuration."),
     "init": ("policies.init:init_command", "Create a policy repository."),
-    "journal": ("queues.journal:journal_command", "Ask and replay the queue's past decisions."),
+    "journal": ("queues.journal:journal_command", "Show and replay the queue's past decisions."),
     "lint": ("policies.lint:lint_command", "Find mistakes in policies, queues and jobs."),
-    "lsp": ("policies.lsp:lsp", "Serve an editor: findings, completion, definitions."),
+    "lsp": ("policies.lsp:lsp", "Language server for editors."),
     "plan": ("queues.plan:plan", "Show which workloads are admitted, pending or preempted."),
     "register": ("server.register:register", "Register the webhooks with the API server."),
     "replay": ("policies.replay:replay_command", "Run recorded reviews against other policies."),
     "requeue": ("cluster.requeue:requeue", "Put a Workload back into its queue."),
-    "resume": ("cluster.resume:resume", "Resume a queue that was stopped."),
+    "resume": ("cluster.resume:resume", "Resume a stopped queue."),
     "run": ("server.run:run", "Try Sluice on this machine, without a cluster."),
     "serve": ("server.serve:serve", "Serve the admission webhooks and run the queues."),
     "simulate": ("queues.simulate:simulate", "Simulate a trace of jobs against queues and rules."),
-    "stop": ("cluster.stop:stop", "Stop a queue: nothing of it starts."),
+    "stop": ("cluster.stop:stop", "Stop a queue: it admits no workloads."),
     "test": ("policies.test:test", "Run the test suites of policies."),
-    "top": ("cluster.top:top", "Show queues and what waits in them, live."),
-    "why": ("cluster.why:why", "Explain why a job of a cluster waits."),
+    "top": ("cluster.top:top", "Show queues and what is pending in them, live."),
+    "why": ("cluster.why:why", "Explain why a job is pending."),
 }
 """name -> (module:attribute below `webhook.cli.commands`, one line for help). The folder is the command's section."""
 SECTIONS: Final[dict[str, str]] = {
@@ -75,8 +75,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Load the command that is called; from then on Ctrl-C is the command's. A misspelt one gets a suggestion."""
-        if args and args[0] not in COMMANDS and (hint := did_you_mean(args[0], COMMANDS)):
-            ctx.fail(f"No such command '{args[0]}': {hint}")
+        if args and args[0] not in COMMANDS and (near := nearest(args[0], COMMANDS)):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near}'?")
         found = super().resolve_command(ctx, args)
         interrupt.as_usual()
         return found

@@ -26,9 +26,14 @@ def standard_input() -> Files:
     return read_stream(b"" if sys.stdin is None else sys.stdin.buffer.read(), STDIN)
 
 
-def files_or_stdin(name: str) -> Files:
-    """Read a file, a folder, or standard input where the name is `-`."""
-    return standard_input() if name == "-" else read_files([Path(name)])
+def read_inputs(names: Iterable[str]) -> Files:
+    """Read files, folders, and standard input where a name is `-`."""
+    names = tuple(names)
+    read = read_files([Path(name) for name in names if name != "-"])
+    if "-" not in names:
+        return read
+    piped = standard_input()
+    return Files((*read.documents, *piped.documents), (*read.names, *piped.names), (*read.errors, *piped.errors))
 
 
 class Inputs:
@@ -114,9 +119,9 @@ def certificates(file: Path) -> bytes:
     return data
 
 
-def manifests(path: Path) -> list[dict[str, Any]]:
-    """Give the objects of a file or folder, those of Lists one by one. Raises SourceError with all that is wrong."""
-    read = read_files([path])
+def manifests(name: str | Path) -> list[dict[str, Any]]:
+    """Give the objects of a file, a folder or standard input (`-`), those of Lists one by one. Raises SourceError."""
+    read = read_inputs([str(name)])
     found = [entry for whole in read.documents for entry in entries(whole)]
     wrong = [d.diagnostic("LOAD002", (), _NO_OBJECT) for d in found if not is_object(d.value)]
     if errors := (*read.errors, *wrong):

@@ -14,7 +14,7 @@ from webhook.cli import exits
 
 
 def at_once() -> None:
-    """Let Ctrl-C end the process where it stands; one that is told to ignore it goes on ignoring it."""
+    """Let Ctrl-C end the process where it stands; one that ignores it still does."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 

@@ -13,7 +13,7 @@ def main() -> None:
     interrupt.at_once()
     try:
         code = importlib.import_module("webhook.cli.group").run()
-    except KeyboardInterrupt:  # between two commands of ours, where nobody else catches it
+    except KeyboardInterrupt:  # between two commands of ours, where nothing else catches it
         code = exits.INTERRUPTED
     interrupt.at_once()
     sys.exit(code)

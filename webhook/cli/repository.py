@@ -56,7 +56,7 @@ def repository_at(revision: str, policies: Sequence[Path], rules: Sequence[str])
 
 
 def idle_rules(documents: Sequence[Document], within: Repository) -> Iterator[str]:
-    """Say which QueuePolicies are there without being in force, where nobody said which are."""
+    """Say which QueuePolicies are not in force, where neither option nor file says which are."""
     idle = names_of(documents)
     if idle and not within.said and DEFAULT not in idle:
         yield f"queue rules not in force: {', '.join(idle)}; name them with --rules, or as queueRules in {FILE}"

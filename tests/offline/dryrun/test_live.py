@@ -1,4 +1,4 @@
-"""`sluice dry-run --context` tries the live jobs and pods that policies may match, and knows what decides."""
+"""`sluice dry-run --live` tries the live jobs and pods that policies may match, and knows what decides."""
 
 import asyncio
 from typing import ClassVar

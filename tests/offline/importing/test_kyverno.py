@@ -256,7 +256,7 @@ def test_what_is_there_already_stays(here):
     run()
     Path("policies/add-team/policy.yaml").write_text("# mine\n")
     done = run()
-    assert (done.exit_code, "policies/add-team/policy.yaml: kept" in done.stderr) == (exits.BAD_INPUT, True)
+    assert (done.exit_code, "kept  policies/add-team/policy.yaml" in done.stderr) == (exits.BAD_INPUT, True)
     assert Path("policies/add-team/policy.yaml").read_text() == "# mine\n"
     assert run("--force").exit_code == exits.PASSED
     assert Path("policies/add-team/policy.yaml").read_text() != "# mine\n"

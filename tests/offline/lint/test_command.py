@@ -42,6 +42,19 @@ def test_text_shows_place_caret_and_hint(run):
     )
 
 
+def test_without_paths_the_repositorys_policies_are_checked(run):
+    """Those that .sluice.yaml names, without shipped ones; where nothing names any, that is a usage error."""
+    done = run()
+    assert (done.exit_code, "no paths given, and no .sluice.yaml here names any" in done.stderr) == (2, True)
+    write("rules/limits.yaml", "LIM001")
+    write("other/limits.yaml", "LIM001")
+    Path(".sluice.yaml").write_text("policies: [rules, sluice.dev/gpu-integer]\n")
+    done = run()
+    assert done.exit_code == exits.FAILED
+    assert done.stdout.startswith("rules/limits.yaml:7:27: error[LIM001]")
+    assert done.stdout.endswith(" in 1 file\n")
+
+
 @pytest.mark.parametrize("form", ["json", "sarif"])
 def test_machine_forms_are_one_document(run, form):
     """Standard output is one JSON document, and nothing else, with the finding in it."""
@@ -114,7 +127,7 @@ def test_explain_prints_the_page(run):
 
 def test_an_unknown_code_gets_a_suggestion(run):
     """A misspelt code is answered with the nearest one."""
-    assert 'did you mean "LIM001"?' in run("--explain", "LIM01").stderr
+    assert "No such code 'LIM01'. Did you mean 'LIM001'?" in run("--explain", "LIM01").stderr
 
 
 def test_pages_are_written(run, tmp_path):

@@ -60,6 +60,9 @@ def path(tmp_path):
         ("sluice generate ", "native schema"),
         ("sluice serve --mo", "--mode"),
         ("sluice serve --log-level w", "warning"),
+        ("sluice crds --kind workloadp", "WorkloadPriorityClass"),
+        ("sluice generate schema --kind Sui", "Suite"),
+        ("sluice simulate trace.csv --compare kueue+ba", "kueue+backfill kueue+backfill-time"),
     ],
 )
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")

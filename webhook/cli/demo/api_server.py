@@ -35,9 +35,9 @@ USER: Final = {"username": "alice@example.com", "groups": ["ml-engineers", "syst
 
 @dataclass(frozen=True, slots=True)
 class CreateOutcome:
-    """What became of one create: `steps` is the patch as it came over the wire, `obj` what was stored or refused.
+    """What became of one create: `steps` is the patch as it came over the wire, `obj` what was stored or denied.
 
-    `stored` is False for what was refused, and for what was allowed and could not be kept.
+    `stored` is False for what was denied, and for what was allowed and could not be stored.
     """
 
     obj: Object

@@ -99,7 +99,7 @@ class EmbeddedRun:
     story: Story
 
     async def tell(self, plan: RunPlan, url: str) -> None:
-        """Send the files, let the jobs run, and say what becomes of them; then go on until Ctrl-C, unless `once`."""
+        """Send the files, let the jobs run, and say what becomes of them; then serve until Ctrl-C, unless `once`."""
         self._say(self.story.opening(url if plan.verbose else ""))
         for path, objects in plan.files:
             await self._send(path, objects, verbose=plan.verbose)

@@ -1,4 +1,4 @@
-"""Runs the jobs of `sluice run`: a job or plain Pod that was let go ends after its time. Jobs make no pods here."""
+"""Runs the jobs of `sluice run`: an admitted job or plain Pod ends after its time. Jobs make no pods here."""
 
 from __future__ import annotations
 

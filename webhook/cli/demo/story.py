@@ -1,4 +1,4 @@
-"""What `sluice run` tells while manifests go in: 80 columns, a line for each job, two where it waits or is denied.
+"""What `sluice run` prints while it sends manifests: 80 columns, a line or two for each job and each denial.
 
 At most `LINES` lines: what does not fit is counted.
 """
@@ -22,17 +22,20 @@ from webhook.cli.demo.lives import Life
 from webhook.cli.demo.tables import name_of
 from webhook.jobs.describe import describe
 
+STDIN: Final = Path("-")
 WIDTH: Final = 80
 LINES: Final = 40
-AROUND: Final = 6
-"""Lines of opening, closing and the page's address, at most."""
+AROUND: Final = 5
+"""Lines of opening, summary and the page's address."""
 NAME_WIDTH: Final = 36
+RESERVED: Final = 4
+"""Lines that are kept for each file that is still to be sent."""
 LISTED: Final = 8
 """So many jobs of one file are told one by one."""
 SAID: Final = 2
 """So many lines of a warning or a denial are told."""
 FIELDS: Final = ("suspend", "schedulingGates", "labels", "annotations", "tolerations", "requests", "limits")
-"""A patch is told by these, in this order; by the field itself where it is none of them."""
+"""A patch is summed up by these, in this order; by the field itself where it is none of them."""
 PATCHED, UNCHANGED, PENDING, WARNED, DENIED = (
     ("~", "patched", "yellow"),
     ("=", "unchanged", "green"),
@@ -41,7 +44,7 @@ PATCHED, UNCHANGED, PENDING, WARNED, DENIED = (
     ("✗", "denied", "red"),
 )
 OF_THE_QUEUE: Final = "queue "
-"""How a warning begins that says where a job stands in its queue."""
+"""How a warning begins that says a job's position in its queue."""
 TITLES: Final = {
     "000-kueue-kubeflow": "000 Kueue and Kubeflow",
     "001-ai-scheduling": "001 Scheduling AI workloads",
@@ -55,7 +58,7 @@ TITLES: Final = {
 
 @dataclass(slots=True)
 class Story:
-    """A run's story. `files` are how many are still to be sent, `arriving` whether jobs go on to arrive."""
+    """A run's story. `files` are how many are still to be sent, `arriving` whether jobs keep arriving."""
 
     files: int
     following: list[Text]
@@ -73,20 +76,13 @@ class Story:
         ]
 
     def file(self, stem: str, outcomes: Sequence[CreateOutcome]) -> list[Text]:
-        """Give the lines of one file: a heading that counts its objects, its queued jobs, and whatever was refused."""
+        """Give the lines of one file: a heading with counts, its queued jobs, and what was denied or rejected."""
         self.files -= 1
-        room = LINES - AROUND - len(self.following) - self.used - self.files
-        lines = [Text.assemble((_cut(TITLES.get(stem, stem), WIDTH // 2), "bold"), f"  {_counts(outcomes)}")]
-        told = [list(_lines(outcome)) for outcome in outcomes if not outcome.stored or _queue(outcome)]
-        shown: list[list[Text]] = []
-        for each in told[:LISTED]:
-            more = len(told) > len(shown) + 1
-            if len(lines) + sum(map(len, shown)) + len(each) + more > room:
-                break
-            shown.append(each)
-        lines += [line for each in shown for line in each]
-        if len(told) > len(shown) and len(lines) < max(room, 2):
-            lines.append(Text(f"    and {len(told) - len(shown)} more"))
+        left = LINES - AROUND - len(self.following) - self.used
+        room = max(1, left - self.files * min(RESERVED, (left - 1) // max(1, self.files)))
+        title = "standard input" if stem == STDIN.stem else TITLES.get(stem, stem)
+        lines = [Text.assemble((_cut(title, WIDTH // 2), "bold"), f"  {_counts(outcomes)}")]
+        lines += _fitting([list(_lines(each)) for each in outcomes if not each.stored or _queue(each)], room - 1)
         self.used += len(lines)
         return lines
 
@@ -105,7 +101,7 @@ class Story:
             whole = f"{told}{wait}, {longest.outcome.obj['metadata']['name']}."
             told = whole if len(whole) <= WIDTH else f"{told}{wait}."
         lines = [Text(told, style="bold")]
-        if pending:
+        if pending and self.used + len(self.following) + AROUND < LINES:
             lines.append(Text(_listed("Pending: ", pending, WIDTH)))
         return [*lines, *self.following]
 
@@ -115,19 +111,22 @@ class Story:
         return [Text.assemble("Page: ", (page, "bold")), Text(f"Serving until Ctrl-C.{arriving}")]
 
 
-def try_next(files: Sequence[Path], own: Mapping[str, Sequence[Path]]) -> list[Text]:
-    """Give three commands to go on with, as typed from here.
+def try_next(first: Path, own: Mapping[str, Sequence[Path]]) -> list[Text]:
+    """Give three commands to go on with, as typed from here; the `first` file that was sent is named.
 
-    `own` are the reader's: `-f`, `--policies`, `--objects`, none for the samples. The commands then are about them.
+    `own` are the reader's: `-f`, `-p`, `-c`, none for the samples. The commands then are about them; what came over
+    standard input cannot be read again.
     """
     sluice, again = program(), _options(own)
+    if first == STDIN:
+        return []
     rows = [
-        ([f"{sluice} plan", *_options({"-f": [*own.get("-c", ()), files[0]]})], "who waits, why"),
+        ([f"{sluice} plan", *_options({"-f": [*own.get("-c", ()), first]})], "who waits, why"),
         ([f"{sluice} run --once -v", *again], "every object, every field"),
         ([f"{sluice} init gpu-policies && cd gpu-policies"], "your own policies"),
     ]
     if own:
-        named = {"-f": files[:1], "-p": own.get("-p", ()), "-c": own.get("-c", ())}
+        named = {"-f": [first], "-p": own.get("-p", ()), "-c": own.get("-c", ())}
         rows[-1] = ([f"{sluice} dry-run --allow-missing", *_options(named)], "what each policy changes")
     return [Text("Try next:"), *(Text(line) for parts, what in rows for line in typed(parts, what))]
 
@@ -157,6 +156,19 @@ def typed(parts: Sequence[str], what: str) -> list[str]:
 
 def _options(given: Mapping[str, Sequence[Path]]) -> list[str]:
     return [f"{option} {shlex.quote(os.path.relpath(path))}" for option in given for path in given[option]]
+
+
+def _fitting(told: Sequence[Sequence[Text]], room: int) -> list[Text]:
+    """Give what is told of a file's objects as far as there is room; the others are counted in a line of their own."""
+    shown: list[Text] = []
+    count = 0
+    for each in told[:LISTED]:
+        if len(shown) + len(each) + (count + 1 < len(told)) > room:
+            break
+        shown += each
+        count += 1
+    more = [Text(f"    and {len(told) - count} more")] if len(told) > count and len(shown) < room else []
+    return [*shown, *more]
 
 
 def _counts(outcomes: Sequence[CreateOutcome]) -> str:

@@ -15,9 +15,9 @@ from webhook.store.objects import key_of
 
 
 def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
-    """Give a row per manifest that a policy touched: what was changed, why it was refused, where it waits.
+    """Give a row per manifest that a policy touched: what was patched, why it was denied, where it is pending.
 
-    What passed as it came, without a word, is told in one line below.
+    Unchanged objects without a warning are named in one line below.
     """
     table = Table(title=title, title_justify="left", caption_justify="left", expand=True)
     table.add_column("object", ratio=4, overflow="fold")

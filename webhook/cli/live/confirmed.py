@@ -10,9 +10,9 @@ import click
 
 from webhook.cli import exits
 from webhook.cli.live import steering
-from webhook.cli.live.session import ask, cluster_options
+from webhook.cli.live.session import ask
 from webhook.cli.live.steering import StatusPatch
-from webhook.cli.option_types import NAMESPACE
+from webhook.cli.option_types import NAMESPACE, cluster_options, dry_run_option
 from webhook.store.objects import ObjectStore
 
 
@@ -21,8 +21,8 @@ def changing(name: str, examples: str) -> Callable[[Callable[..., None]], click.
 
     def made(command: Callable[..., None]) -> click.Command:
         command = cluster_options(command)
-        command = click.option("-y", "--yes", is_flag=True, help="Do not ask.")(command)
-        command = click.option("--dry-run", is_flag=True, help="Check on the server, write nothing.")(command)
+        command = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")(command)
+        command = dry_run_option(command)
         return click.command(name, epilog=f"\b\nExamples:\n{examples}\n")(command)
 
     return made
@@ -34,7 +34,7 @@ queue_namespace = click.option(
 
 
 class Confirmation:
-    """What the user said of a change: only try it, or do it without a question."""
+    """What the user wants of a change: only to try it, or to make it without a question."""
 
     def __init__(self, dry_run: bool, yes: bool) -> None:
         self.dry_run, self.yes = dry_run, yes
@@ -45,7 +45,7 @@ class Confirmation:
             await change.write(store, dry_run=True)
             click.echo(f"{change.told} (dry run)")
             return
-        if not self.yes and not click.confirm(f"{change.told}. Go on?", err=True):
+        if not self.yes and not click.confirm(f"{change.told}. Continue?", err=True):
             click.echo("nothing was changed", err=True)
             sys.exit(exits.FAILED)
         await change.write(store)
@@ -56,12 +56,12 @@ def set_stop_policy(
     command: str,
     queue: tuple[str, str | None],
     policy: str,
-    answer: Confirmation,
+    confirmation: Confirmation,
     cluster: tuple[Path | None, str | None],
 ) -> None:
     """Write a queue's `spec.stopPolicy`. `queue` is its name and namespace, `cluster` a kubeconfig and its context."""
 
     async def do(store: ObjectStore) -> None:
-        await answer.confirm(store, await steering.of_queue(store, *queue, policy))
+        await confirmation.confirm(store, await steering.of_queue(store, *queue, policy))
 
     ask(command, do, *cluster)

@@ -1,15 +1,10 @@
-"""The objects of a live cluster for `sluice dry-run --context`: read once, nothing is written."""
+"""The objects of a live cluster for `sluice dry-run --live`: read once, nothing is written."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
-from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
-from webhook.cluster.api.client import Client, Pace
-from webhook.cluster.api.live_store import LiveStore
 from webhook.jobs.kinds import KINDS
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import KUEUE
@@ -58,7 +53,7 @@ async def read(store: ObjectStore, kinds: Iterable[GroupVersionKind]) -> list[Ob
 
 
 def standing_alone(objects: Iterable[Object]) -> list[Object]:
-    """Leave out what a controller made: it is judged as a part of what made it."""
+    """Leave out what a controller made: it is evaluated as a part of what made it."""
     return [o for o in objects if not _controlled(o.get("metadata") or {})]
 
 
@@ -66,16 +61,7 @@ def _controlled(metadata: dict[str, Any]) -> bool:
     return any(ref.get("controller") for ref in metadata.get("ownerReferences") or ())
 
 
-def live(kubeconfig: Path | None, context: str, bundles: Iterable[Bundle]) -> tuple[list[Object], list[Object]]:
-    """Read a cluster: (objects to try, objects that are only known). Raises StoreError, ValueError, OSError."""
+async def live_objects(store: ObjectStore, bundles: Iterable[Bundle]) -> tuple[list[Object], list[Object]]:
+    """Read a cluster: (objects to try, objects that are only known). Raises StoreError."""
     wanted, known = kinds_of(bundles)
-
-    async def go() -> tuple[list[Object], list[Object]]:
-        client = await Client.connect(kubeconfig, context, Pace(), monotonic)
-        try:
-            store = LiveStore(client)
-            return standing_alone(await read(store, wanted)), await read(store, known)
-        finally:
-            await client.close()
-
-    return asyncio.run(go())
+    return standing_alone(await read(store, wanted)), await read(store, known)

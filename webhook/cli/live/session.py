@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from webhook.cli import exits
-from webhook.cli.option_types import FILE, NAMESPACE, TEXT
+from webhook.cli.option_types import NAMESPACE
 from webhook.cluster.api.kinds import VERSIONS
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
@@ -19,12 +19,6 @@ from webhook.store.errors import StoreError
 from webhook.store.objects import ALL, Labels, Object, ObjectStore
 
 T = TypeVar("T")
-
-
-def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--kubeconfig` and `--context`."""
-    command = click.option("--context", type=TEXT, help="Kubeconfig context.")(command)
-    return click.option("--kubeconfig", type=FILE, help="Kubeconfig file.")(command)
 
 
 namespace_option: Final = click.option("-n", "--namespace", type=NAMESPACE, help="Namespace.  [default: the context's]")

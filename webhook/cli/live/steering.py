@@ -1,6 +1,6 @@
 """Stopping and resuming queues and Workloads: what is written, and what it does to running work.
 
-Only fields that people own are written (`spec.stopPolicy`, `spec.active`); whoever runs the queues does the rest.
+Only fields that people own are written (`spec.stopPolicy`, `spec.active`); Sluice, or Kueue, does the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RELEASE: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class StatusPatch:
-    """One write that somebody is asked about: what is patched, and the sentence that says so."""
+    """One write that is to be confirmed: what is patched, and the sentence that says so."""
 
     gvk: GroupVersionKind
     name: str
@@ -44,21 +44,23 @@ async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy:
     pending, admitted = (
         int((queue.get("status") or {}).get(f"{word}Workloads") or 0) for word in ("pending", "admitted")
     )
-    named = f"{gvk.kind} {namespace + '/' if namespace else ''}{name}"
+    named, waiting = f"{gvk.kind} {namespace + '/' if namespace else ''}{name}", _counted(pending)
     told = {
-        NONE: f"{named} is resumed; {_counted(pending)} may start",
-        HOLD: f"{named} is stopped; {_counted(pending)} cannot start, {admitted} running go on",
-        DRAIN: f"{named} is stopped and emptied; {_counted(pending)} cannot start, {admitted} running are evicted",
+        NONE: f"{named} is resumed; {waiting} can be admitted",
+        HOLD: f"{named} is stopped; {waiting} cannot be admitted, {admitted} running continue",
+        DRAIN: f"{named} is stopped and drained; {waiting} cannot be admitted, {admitted} running are evicted",
     }[policy]
     return StatusPatch(gvk, name, namespace, {"spec": {"stopPolicy": policy}}, told)
 
 
 async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: bool) -> StatusPatch:
-    """Evict and hold a Workload, or let it wait again; `name` is its own or its job's. Raises NotFound."""
+    """Evict and hold a Workload, or put it back into its queue; `name` is its own or its job's. Raises NotFound."""
     workload = await workload_of(store, name, namespace)
     own = workload["metadata"]["name"]
     running = "is evicted" if holds(workload, "QuotaReserved") else "loses its place in the queue"
-    told = f"Workload {namespace}/{own} {'waits again' if active else f'{running} and is held until it is requeued'}"
+    told = (
+        f"Workload {namespace}/{own} {'is pending again' if active else f'{running} and is held until it is requeued'}"
+    )
     return StatusPatch(WORKLOAD, own, namespace, {"spec": {"active": active}}, told)
 
 

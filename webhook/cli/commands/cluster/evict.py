@@ -1,4 +1,4 @@
-"""`sluice evict`: a Workload stops, and is held."""
+"""`sluice evict`: stop a Workload and hold it."""
 
 from __future__ import annotations
 

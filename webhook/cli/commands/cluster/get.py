@@ -1,4 +1,4 @@
-"""`sluice get`: the queues, Workloads and flavors of a cluster, with what they use."""
+"""`sluice get`: the queues, Workloads and flavors of a cluster, with their usage."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from rich.table import Table
 from webhook.cli import exits
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
-from webhook.cli.live.session import ask, cluster_options, listed, namespace_of, namespace_option
+from webhook.cli.live.session import ask, listed, namespace_of, namespace_option
+from webhook.cli.option_types import Words, cluster_options, output_option
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import dump
 from webhook.store.objects import Object, ObjectStore
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice get queues                    quotas, what is used of them, what waits
-  sluice get workloads -A -o wide      all Workloads, and why they wait
+  sluice get queues                    quota, usage, and what is pending
+  sluice get workloads -A -o wide      all Workloads, and why they are pending
   sluice get flavors -o yaml
 """
 WHAT: Final = {"queues": CLUSTER_QUEUE, "workloads": WORKLOAD, "flavors": FLAVOR}
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("what", type=click.Choice(list(WHAT)))
+@click.argument("what", type=Words(WHAT))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @namespace_option
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Workloads of all namespaces.")
-@click.option("-o", "--output", type=click.Choice(["table", "wide", "json", "yaml", "name"]), default="table",
-              show_default=True, help="Output format.")  # fmt: skip
+@output_option("text", "wide", "json", "yaml", "name")
 @cluster_options
 def get(
     what: str,
@@ -55,7 +55,7 @@ def get(
     if missing := [name for name in names if name not in known]:
         click.echo(f"sluice get: no {what} named {', '.join(missing)}", err=True)
         sys.exit(exits.BAD_INPUT)
-    if output in ("table", "wide"):
+    if output in ("text", "wide"):
         show(sheet_of(what, {**found, what: chosen}), wide=output == "wide")
     else:
         click.echo(written(chosen, output), nl=False)

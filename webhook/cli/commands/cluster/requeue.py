@@ -1,4 +1,4 @@
-"""`sluice requeue`: a Workload goes back into its queue."""
+"""`sluice requeue`: put a Workload back into its queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES: Final = "  sluice requeue train-7b    put it back into its queue, runn
 def requeue(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Put a Workload back into its queue: a running one is evicted first. WORKLOAD is its name or its job's."""
+    """Put a Workload back into its queue. A running one is evicted first. WORKLOAD is its name or its job's."""
     inside, answer = namespace or namespace_of(kubeconfig, context), Confirmation(dry_run, yes)
 
     async def do(store: ObjectStore) -> None:

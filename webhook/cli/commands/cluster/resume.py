@@ -1,4 +1,4 @@
-"""`sluice resume`: a queue that was stopped goes on."""
+"""`sluice resume`: let a stopped queue admit workloads again."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ EXAMPLES: Final = "  sluice resume gpu-queue\n  sluice resume team-a-queue -n te
 def resume(
     queue: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Resume a queue that was stopped."""
+    """Resume a stopped queue: it admits workloads again."""
     set_stop_policy("resume", (queue, namespace), NONE, Confirmation(dry_run, yes), (kubeconfig, context))

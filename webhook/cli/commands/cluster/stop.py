@@ -1,4 +1,4 @@
-"""`sluice stop`: nothing of a queue starts any more."""
+"""`sluice stop`: let a queue admit no workloads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from webhook.cli.live.confirmed import Confirmation, changing, queue_namespace, 
 from webhook.cli.live.steering import DRAIN, HOLD
 
 EXAMPLES: Final = (
-    "  sluice stop gpu-queue                 nothing new starts; what runs goes on\n"
-    "  sluice stop gpu-queue --drain         what runs is evicted too\n"
+    "  sluice stop gpu-queue                 admit nothing; running jobs continue\n"
+    "  sluice stop gpu-queue --drain         evict running jobs too\n"
     "  sluice stop team-a-queue -n team-a    only the LocalQueue"
 )
 
@@ -20,11 +20,11 @@ EXAMPLES: Final = (
 @changing("stop", EXAMPLES)
 @click.argument("queue")
 @queue_namespace
-@click.option("--drain", is_flag=True, help="Also evict what runs.")
+@click.option("--drain", is_flag=True, help="Also evict running workloads.")
 def stop(
     queue: str, namespace: str | None, drain: bool, dry_run: bool, yes: bool, kubeconfig: Path | None,
     context: str | None,
 ) -> None:  # fmt: skip
-    """Stop a queue: nothing of it starts until it is resumed."""
+    """Stop a queue: it admits no workloads until it is resumed."""
     policy = DRAIN if drain else HOLD
     set_stop_policy("stop", (queue, namespace), policy, Confirmation(dry_run, yes), (kubeconfig, context))

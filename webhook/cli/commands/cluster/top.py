@@ -1,4 +1,4 @@
-"""`sluice top`: queues and what waits in them, live. Everything is listed once; from then on changes are watched."""
+"""`sluice top`: queues and what is pending in them, live. All is listed once; from then on changes are watched."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from webhook.api.state_of_workload import workload_state
 from webhook.cli.commands.cluster.get import table_of
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
-from webhook.cli.live.session import ask, cluster_options, served
-from webhook.cli.option_types import whole
+from webhook.cli.live.session import ask, served
+from webhook.cli.option_types import cluster_options, whole
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.store.errors import Unavailable
 from webhook.store.mirror import Mirror
@@ -43,10 +43,10 @@ Examples:
 @click.option("--once", is_flag=True, help="Print once and exit.")
 @cluster_options
 def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) -> None:
-    """Show the queues of a cluster and what waits in them, live."""
+    """Show the queues of a cluster and what is pending in them, live."""
     console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
     once = once or not sys.stdout.isatty()
-    logging.disable()  # what a watch has to say is on the screen
+    logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a watch has to say is on the screen
 
     async def do(store: ObjectStore) -> None:
         seen = [Mirror(CLUSTER_QUEUE), Mirror(LOCAL_QUEUE), Mirror(WORKLOAD, trim=shown)]

@@ -1,4 +1,4 @@
-"""`sluice why`: why a job of a cluster waits, with what must end first."""
+"""`sluice why`: why a job of a cluster is pending, with what must end first."""
 
 from __future__ import annotations
 
@@ -12,39 +12,33 @@ import click
 import orjson
 
 from webhook.cli import exits
-from webhook.cli.completions import rules
 from webhook.cli.live.cluster_state import OF_THE_CORE, WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.explained import decided, lines, record
 from webhook.cli.live.rules_in_force import rules_in_force
-from webhook.cli.live.session import ask, cluster_options, namespace_of, namespace_option
+from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.cli.live.steering import workload_of
-from webhook.cli.option_types import TEXT
+from webhook.cli.option_types import cluster_options, output_option, rules_option
 from webhook.offline.plan.objects import Cluster, cluster_of, is_named
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice why train-7b                  a job, or a Workload
+  sluice why train-7b                  a job or a Workload
   sluice why PyTorchJob/train-7b -n team-a -o json
 """
-RULES_HELP: Final = (
-    "Queue rules. Can be repeated; later ones win.  [default: those in force, by the leader's Lease, else those of "
-    ".sluice.yaml]"
-)
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("job", metavar="[KIND/]JOB")
 @namespace_option
-@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE", help=RULES_HELP)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Output format.")  # fmt: skip
+@rules_option("names", "those in force, as the leader's Lease names them, else those of .sluice.yaml")
+@output_option("text", "json")
 @cluster_options
 def why(
     job: str, namespace: str | None, names: tuple[str, ...], output: str, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Explain why a job waits: what it requests, what is free, what must end first.
+    """Explain why a job is pending: what it requests, what is free, what must end first.
 
     Prints what its Workload says. Where you may read the queues, the core then decides on a copy of the cluster's
     objects: position, holders, rule and estimate. Nothing is written.

@@ -1,4 +1,4 @@
-"""`sluice add`: copies policies of the library into this repository."""
+"""`sluice add`: copy policies of the library into this repository."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from rich.table import Table
 
 from webhook.cli import exits
 from webhook.cli.completions import library_policies
-from webhook.cli.option_types import FOLDER, Read
+from webhook.cli.option_types import Read, force_option, output_option, suggested, to_option
 from webhook.cli.repository import FILE, POLICIES, repository
 from webhook.cli.shipped import not_in_own_source
-from webhook.diagnostics import did_you_mean
 from webhook.offline.scaffold.library import LibraryPolicy, copy_policy, described, library
 from webhook.policy.loading.shipped import is_shipped, library_names
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice add --list                     what there is, a line each
+  sluice add --list                     the policies of the library
   sluice add whole-nodes                into policies/whole-nodes
   sluice add readiness-probes replicas --to policies/serving
 """
@@ -34,29 +33,27 @@ def known(name: str) -> str:
     """Read the name of a policy of the library; raises ValueError."""
     if name in library_names():
         return name
-    hint = did_you_mean(name, library_names()) or "`sluice add --list` shows what there is"
-    raise ValueError(f"no policy {name} in the library; {hint}")
+    hint = suggested(name, library_names()) or " `sluice add --list` shows the policies of the library."
+    raise ValueError(f"No policy '{name}' in the library.{hint}")
 
 
 @click.command(name="add", epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[NAME]...", type=Read("name", known), shell_complete=library_policies)
 @click.option("--list", "listing", is_flag=True, help="Show the policies of the library.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
-              help="Output format of --list.")  # fmt: skip
-@click.option("--to", type=FOLDER,
-              help="Folder to copy to.  [default: the first folder of .sluice.yaml, else policies]")  # fmt: skip
-@click.option("--force", is_flag=True, help="Write over files that are there.")
-def add_command(names: tuple[str, ...], listing: bool, output: str, to: Path | None, force: bool) -> None:
-    """Copy policies of the library, with their tests, into this repository. Files that are there stay.
+@output_option("text", "json")
+@to_option(None, "the first folder of .sluice.yaml, else policies", former=())
+@force_option
+def add_command(names: tuple[str, ...], listing: bool, output: str, folder: Path | None, force: bool) -> None:
+    """Copy policies of the library, with their tests, into this repository. Existing files are kept.
 
-    Exit code 3: all files are there already.
+    Exit code 0: files were written, 2: no such policy, 3: all files exist already.
     """
     if listing:
         _show(library(), output)
         return
     if not names:
-        raise click.UsageError("no policy named; `sluice add --list` shows what there is")
-    folder = to or _folder()
+        raise click.UsageError("no policy given; `sluice add --list` shows the policies of the library")
+    folder = folder or _folder()
     not_in_own_source(folder)
     copies = [copy_policy(name, folder, force=force) for name in dict.fromkeys(names)]
     for path in (path for copied in copies for path in copied.written):
@@ -74,7 +71,7 @@ def _folder() -> Path:
 
 
 def _next(added: Sequence[LibraryPolicy], folder: Path) -> None:
-    """Say what is left to do: parameters, queue rules to be named, and the test."""
+    """Say what is left to do: parameters, queue rules, and the test."""
     click.echo("\nnext:")
     for policy in added:
         if policy.parameters:

@@ -20,7 +20,7 @@ from webhook.cel.ranges import Estimate
 from webhook.cli import exits
 from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
-from webhook.cli.option_types import FILE, ROWS
+from webhook.cli.option_types import FILE, ROWS, output_option
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.offline.dryrun.requests import Resources, Sender, received
 from webhook.offline.lint.hints import with_hint
@@ -35,19 +35,26 @@ Examples:
 
 @click.command("eval", epilog=EXAMPLES)
 @click.argument("expression", required=False)
-@click.option("--object", "object_", type=FILE, help="The object: a YAML or JSON file.")
-@click.option("--old-object", type=FILE, help="The object as it was.")
-@click.option("--params", type=FILE, help="The parameters of the policy.")
-@click.option("--request", type=FILE, help="The admission request.")
-@click.option("--namespace-object", type=FILE, help="The namespace.")
+@click.option("--object", "object_", type=FILE, help="File of the object (YAML or JSON).")
+@click.option("--old-object", type=FILE, help="File of the object before an update.")
+@click.option("--params", type=FILE, help="File of the policy's parameters.")
+@click.option("--request", type=FILE, help="File of the admission request.")
+@click.option("--namespace-object", type=FILE, help="File of the Namespace.")
 @click.option("--mutation", "mutates", is_flag=True, help="Use the environment of mutating policies.")
-@click.option("--trace", "traced", is_flag=True, help="Show the value of each part, the clauses first.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to print the answer.")
-@click.option("--batch", type=ROWS, metavar="FILE", help="Read rows as JSON lines (- for stdin), write answers.")
+@click.option(
+    "--trace", "traced", is_flag=True, help="Show the value of each part of the expression, the clauses first."
+)
+@output_option("text", "json")
+@click.option(
+    "--batch",
+    type=ROWS,
+    metavar="FILE",
+    help="Evaluate rows: JSON lines in (- for standard input), one answer per line.",
+)
 def eval_command(expression: str | None, batch: str | None, output: str, traced: bool, **options: Any) -> None:
-    """Evaluate a CEL expression as the API server does: value, type, cost, and the cost estimated beforehand.
+    """Evaluate a CEL expression as the API server does: value, type, cost and estimated cost.
 
-    Exit code 1 says that it does not compile or fails.
+    Exit code 0: it has a value, 1: it does not compile, or fails.
     """
     if batch is not None:
         for place, row in json_lines(batch):

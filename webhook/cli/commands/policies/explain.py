@@ -19,9 +19,17 @@ from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.trace import TracedPart, clauses
 from webhook.cli import exits
 from webhook.cli.commands.policies.eval import shown
-from webhook.cli.completions import rules as rule_names
-from webhook.cli.inputs import files_or_stdin
-from webhook.cli.option_types import ANY_TEXT, INPUT, NAMESPACE, POLICIES, POLICIES_HELP, RULES_HELP, TEXT, THERE
+from webhook.cli.inputs import read_inputs
+from webhook.cli.option_types import (
+    ANY_TEXT,
+    allow_missing_option,
+    files_option,
+    objects_option,
+    output_option,
+    policies_option,
+    request_options,
+    rules_option,
+)
 from webhook.cli.repository import repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.evaluate import inputs, nothing
@@ -40,7 +48,7 @@ from webhook.policy.queue_rules.files import rules_among
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice explain -f job.yaml                why it is denied, changed or allowed
+  sluice explain -f job.yaml                why it is denied, patched or allowed
   sluice explain -f job.yaml --policy gpu   policies named like "gpu" only
   kubectl get job train -o yaml | sluice explain -f - -c cluster.yaml
 """
@@ -50,71 +58,45 @@ _STYLES: Final = {"true": "green", "false": "red", "error": "bold red", "changed
 
 
 @click.command(name="explain", epilog=EXAMPLES)
-@click.option(
-    "-f", "--file", "file", required=True, type=INPUT, help="Objects to explain: a file, or - for standard input."
-)
-@click.option("-p", "--policies", multiple=True, type=POLICIES, help=POLICIES_HELP)
-@click.option("--rules", multiple=True, type=TEXT, shell_complete=rule_names, metavar="NAME|FILE", help=RULES_HELP)
-@click.option(
-    "-c",
-    "--objects",
-    "cluster",
-    multiple=True,
-    type=THERE,
-    help="Context objects (namespaces, queues, params); read, not evaluated.",
-)
+@files_option(required=True)
+@policies_option()
+@rules_option()
+@objects_option()
 @click.option("--policy", type=ANY_TEXT, default="", help="Only policies whose name contains this text.")
-@click.option("--operation", type=click.Choice(["CREATE", "UPDATE", "DELETE"]), default="CREATE", show_default=True,
-              help="Operation of the request.")  # fmt: skip
-@click.option(
-    "--as", "user", type=TEXT, default="sluice-dry-run", show_default=True, help="User that sends the objects."
-)
-@click.option(
-    "-n",
-    "--namespace",
-    type=NAMESPACE,
-    default="default",
-    show_default=True,
-    help="Namespace of objects that name none.",
-)
-@click.option(
-    "--allow-missing",
-    is_flag=True,
-    help="Accept that objects which decide (namespaces, queues, parameters) are missing.",
-)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Output format.")  # fmt: skip
+@request_options
+@allow_missing_option
+@output_option("text", "json")
 def explain_command(
-    file: str,
+    files: tuple[str, ...],
     policies: tuple[Path, ...],
     rules: tuple[str, ...],
-    cluster: tuple[Path, ...],
+    objects: tuple[Path, ...],
     policy: str,
     operation: str,
     user: str,
+    groups: tuple[str, ...],
     namespace: str,
     allow_missing: bool,
     output: str,
 ) -> None:
-    """Say why objects are refused, changed or let in: what each clause of each policy came to.
+    """Explain why objects are denied, patched or allowed: the result of each clause of each policy.
 
-    Exit code 0: all are let in, 1: some are refused, 2: a file cannot be used, or objects that decide are missing,
-    3: there is nothing to explain.
+    Exit code 0: all are allowed, 1: some are denied, 2: a file cannot be used, or objects that decide are missing,
+    3: nothing to explain.
     """
-    sender = Sender(operation, user, namespace=namespace)
+    sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
     within = repository(policies, rules)
     bundle = load_bundle(within.policies)
-    read = files_or_stdin(file)
-    known = read_files(cluster)
+    read = read_inputs(files)
+    known = read_files(objects)
     found, wrong = inputs(read.documents, sender)
     if errors := (*read.errors, *known.errors, *wrong):
         raise SourceError(errors)
     if not found:
         click.echo(f"sluice explain: {nothing(read.documents)}", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    objects = objects_of(known.documents)
     tried = [i.obj for i in found]
-    around = (*tried, *objects, *bundle.objects)
+    around = (*tried, *objects_of(known.documents), *bundle.objects)
     facts, explained = FileFacts(around, {}), []
     with readable(lambda: (*read.documents, *known.documents)):
         gate = file_gate(tried, around, rules_among(bundle.queue_policies, within.rules), time.time(), namespace)
@@ -146,7 +128,7 @@ def _print(explained: Iterable[tuple[ObjectOutcome, list[PolicyTrace]]], output:
 
 
 def policy_text(trace: PolicyTrace) -> Iterator[Text]:
-    """Give one policy: whether it is for the request, then its clauses, those that decided with their parts."""
+    """Give one policy: whether it applies to the request, then its clauses, those that decided with their parts."""
     kind = "mutating" if trace.mutating else "validating"
     head = (f"\n{kind} ", "dim"), (trace.name, "bold"), (f"  {trace.place}", "dim")
     yield Text.assemble(*head)
@@ -157,7 +139,7 @@ def policy_text(trace: PolicyTrace) -> Iterator[Text]:
 
 
 def clause_text(clause: Clause) -> Iterator[Text]:
-    """Give one clause, and the parts of one that refused or failed."""
+    """Give one clause, and the parts of one that denied or failed."""
     where = f" on {clause.where}" if clause.where else ""
     head = (f"  {clause.outcome:<9} ", _STYLES.get(clause.outcome, "")), f"{clause.name}{where}"
     yield Text.assemble(*head, (f"  {clause.place}", "dim"))

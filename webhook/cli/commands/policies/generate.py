@@ -11,10 +11,9 @@ from typing import Final
 import click
 
 from webhook import documents
-from webhook.cli import exits
-from webhook.cli.option_types import GIVEN, TEXT
+from webhook.cli import completions, exits
+from webhook.cli.option_types import GIVEN, TEXT, suggested
 from webhook.cli.repository import repository
-from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native_policies.generate import native_policies
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds
@@ -36,16 +35,17 @@ Examples:
 
 @click.group(name="generate", epilog=EXAMPLES)
 def generate_command() -> None:
-    """Make files from policies."""
+    """Generate native policies or JSON Schemas."""
 
 
 @generate_command.command(name="native", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=GIVEN)
 def native(paths: tuple[Path, ...]) -> None:
-    """Write the policies in PATHS as policies of the API server, expanded by kind, as YAML.
+    """Write the policies in PATHS as native policies of the API server, expanded by kind, as YAML.
 
-    Without PATHS: those of .sluice.yaml, else policies. A cluster keeps them as a floor while the webhook is away. What
-    has no native form is said on standard error.
+    They still apply while the webhook is unavailable. Policies without a native form are listed on standard error.
+    Default PATHS: those of .sluice.yaml, else policies.
+
     Exit code 2: a file cannot be used, 3: no policy has a native form.
     """
     places = repository(paths).policies
@@ -62,7 +62,7 @@ def native(paths: tuple[Path, ...]) -> None:
 
 
 def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Say what got no native form, a line for each policy and reason."""
+    """Say which policies have no native form, a line for each policy and reason."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for title, reason in rows:
         policy, _, kind = title.partition(" for ")
@@ -72,15 +72,16 @@ def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 @generate_command.command(name="schema", epilog=SCHEMA_EXAMPLES)
-@click.option("--kind", type=TEXT, metavar="KIND", help="Only this kind, such as Suite.  [default: files of any kinds]")
+@click.option("--kind", type=TEXT, metavar="KIND", shell_complete=completions.schema_kinds,
+              help="Only this kind.  [default: all kinds]")  # fmt: skip
 def schema(kind: str | None) -> None:
-    """Print the JSON Schema of policy, suite and queue files, by which an editor completes fields and marks mistakes.
+    """Print the JSON Schema of policy, suite and queue files, for completion and validation in editors.
 
     It is for YAML files with objects of any kinds: apiVersion and kind decide.
     """
     found = of_files() if kind is None else of_kind(kind)
     if found is None:
         known = sorted({name for _, name in of_kinds()})
-        hint = did_you_mean(kind or "", known) or f"one of {', '.join(known)}"
-        raise click.BadParameter(f'unknown kind "{kind}"; {hint}', param_hint="--kind")
+        hint = suggested(kind or "", known) or f" Kinds: {', '.join(known)}."
+        raise click.BadParameter(f"No such kind '{kind}'.{hint}", param_hint="--kind")
     click.echo(json.dumps(found, indent=1, ensure_ascii=False))

@@ -1,10 +1,10 @@
-"""`sluice import kueue`: a cluster's Kueue, live or in files, as a repository that does the same."""
+"""`sluice import kueue`: a cluster's Kueue, live or in files, as a policy repository that does the same."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +12,7 @@ import click
 
 from webhook.cli import exits
 from webhook.cli.inputs import Inputs
-from webhook.cli.live.session import cluster_options
-from webhook.cli.option_types import FOLDER, INPUT, Read
+from webhook.cli.option_types import INPUT, Read, Words, force_option, live_options, not_live, to_option
 from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
@@ -26,18 +25,18 @@ from webhook.store.errors import StoreError
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice import kueue --live -o gpu-policies
+  sluice import kueue --live --to gpu-policies
   kubectl get -A -o yaml cq,lq,rf,cohorts,namespaces > kueue.yaml
-  sluice import kueue kueue.yaml manager-config.yaml -o gpu-policies
+  sluice import kueue kueue.yaml manager-config.yaml --to gpu-policies
 """
 LIVE: Final = "live"
 NO_CONFIGURATION: Final = (
-    "no Configuration of Kueue among the objects: features of the queues have Sluice's defaults\n"
+    "no Configuration of Kueue among the objects: queue features have Sluice's defaults\n"
     "  (add the ConfigMap kueue-manager-config, or its file)"
 )
 
 
-def wheel(given: str) -> Wheel:
+def wheel_at(given: str) -> Wheel:
     """Read the value of --wheel; raises ValueError."""
     try:
         return read_wheel(given)
@@ -45,39 +44,43 @@ def wheel(given: str) -> Wheel:
         raise ValueError(f"{given}: {error.strerror}") from None
 
 
+def ci_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add `--ci` and `--wheel`: what runs the repository's tests, and with which Sluice."""
+    told = "Wheel that CI installs Sluice from: a path (copied to .sluice/) or an https URL with #sha256=HASH."
+    command = click.option("--wheel", type=Read("path|URL", wheel_at), help=told)(command)
+    return click.option("--ci", type=Words([*CI, "none"]), default="github", show_default=True, help="CI system.")(
+        command
+    )
+
+
 @click.command(name="kueue", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=INPUT)
-@click.option("--live", "cluster", is_flag=True, help="Read the objects from a live cluster. Read-only.")
-@cluster_options
-@click.option(
-    "-o", "--output", "folder", type=FOLDER, default=Path(), help="The folder of the repository.  [default: here]"
-)
-@click.option("--ci", type=click.Choice([*CI, "none"]), default="github", show_default=True, help="CI system.")
-@click.option("--wheel", "wheel_", type=Read("path|URL", wheel), help="The wheel that CI installs Sluice from.")
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@live_options
+@to_option(Path(), "this folder")
+@ci_options
+@force_option
 def kueue(
     paths: tuple[str, ...],
     folder: Path,
     ci: str,
-    wheel_: Wheel | None,
+    wheel: Wheel | None,
     kubeconfig: Path | None,
     context: str | None,
     *,
-    cluster: bool,
+    live: bool,
     force: bool,
 ) -> None:
-    """Write the repository that does what a cluster's Kueue does: queues, settings, queue rules, policies, a suite, CI.
+    """Create a policy repository from a cluster's Kueue: queues, settings, queue rules, policies, a suite and CI.
 
-    Reads what `kubectl get -o yaml` prints, and Kueue's Configuration or ConfigMap. Existing files stay.
+    Reads the output of `kubectl get -o yaml`, and Kueue's Configuration or ConfigMap. Existing files are kept.
 
-    Exit code 0: all went over, 1: some did not, each with its reason, 2: a file cannot be used, 3: no Kueue.
+    Exit code 0: all was imported, 1: some was not, with reasons, 2: a file cannot be used, 3: no Kueue.
     """
-    if cluster == bool(paths):
+    if live == bool(paths):
         raise click.UsageError("give either PATHS or --live")
-    if not cluster and (kubeconfig or context):
-        raise click.UsageError("--kubeconfig and --context require --live")
-    source = None if cluster else paths
-    sys.exit(import_from(source, (kubeconfig, context), folder, ci, wheel_, force=force))
+    not_live(live=live, kubeconfig=kubeconfig, context=context)
+    source = None if live else paths
+    sys.exit(import_from(source, (kubeconfig, context), folder, ci, wheel, force=force))
 
 
 def import_from(
@@ -89,7 +92,7 @@ def import_from(
     *,
     force: bool,
 ) -> int:
-    """Read files (None: a live cluster), write the repository, tell of it, and give the exit code."""
+    """Read files (None: a live cluster), write the repository, print what was done, and give the exit code."""
     not_in_own_source(folder)
     try:
         setup = from_kueue(_documents(paths, live))
@@ -107,7 +110,7 @@ def import_from(
         return exits.BAD_INPUT
     _tell(setup, folder, written)
     for path in kept:
-        click.echo(f"{folder / path}: kept: it exists already; use --force to overwrite", err=True)
+        click.echo(f"kept  {folder / path} (already exists; use --force to overwrite)", err=True)
     return exits.BAD_INPUT if kept else exits.FAILED if setup.told else exits.PASSED
 
 

@@ -15,7 +15,7 @@ import click
 from webhook import documents
 from webhook.cli import exits
 from webhook.cli.commands.policies.import_kueue import kueue
-from webhook.cli.option_types import FOLDER, THERE
+from webhook.cli.option_types import THERE, force_option, to_option
 from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
@@ -29,18 +29,21 @@ from webhook.policy.loading.load_bundle import SUFFIXES
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice import kyverno kyverno-policies/ -o policies
-  sluice import gatekeeper library/general -o policies
+  sluice import kyverno kyverno-policies/ --to policies
+  sluice import gatekeeper library/general --to policies
   sluice lint policies && sluice test policies
-  sluice import kueue --live -o gpu-policies
+  sluice import kueue --live --to gpu-policies
 """
+CODES: Final = (
+    "Exit code 0: all were imported, 1: some were not, with reasons, 2: a file cannot be used, 3: no policies."
+)
 TESTS: Final = "kyverno-test"
 """The name of a file of Kyverno's tests, which stand in hidden folders too."""
 
 
 @click.group(name="import", epilog=EXAMPLES)
 def import_command() -> None:
-    """Turn policies of Kyverno or Gatekeeper, or a cluster's Kueue, into files of a policy repository."""
+    """Import policies, or a Kueue configuration."""
 
 
 import_command.add_command(kueue)
@@ -49,9 +52,8 @@ import_command.add_command(kueue)
 def _command(name: str, words: tuple[str, ...], make: Callable[[Iterable[Document], Read], Import], told: str) -> None:
     @import_command.command(name=name, epilog=EXAMPLES, help=told)
     @click.argument("paths", nargs=-1, required=True, type=THERE)
-    @click.option("-o", "--output", "folder", type=FOLDER, default=Path("policies"), show_default=True,
-                  help="The folder to write to: a folder for each policy.")  # fmt: skip
-    @click.option("--force", is_flag=True, help="Overwrite existing files.")
+    @to_option(Path("policies"))
+    @force_option
     def run(paths: tuple[Path, ...], folder: Path, force: bool) -> None:
         _import(name, words, make, paths, folder, force=force)
 
@@ -60,15 +62,15 @@ _command(
     "kyverno",
     ("policies.kyverno.io", "kyverno.io", "cli.kyverno.io"),
     from_kyverno,
-    "Import Kyverno's ValidatingPolicy and MutatingPolicy from PATHS, with the tests of its CLI.\n\n"
-    "Exit code 0: all were imported, 1: some were not, each with its reason, 2: a file cannot be used, 3: no policies.",
+    "Import Kyverno's ValidatingPolicy and MutatingPolicy from PATHS, with the tests of its CLI, as a folder for each "
+    f"policy. Existing files are kept.\n\n{CODES}",
 )
 _command(
     "gatekeeper",
     ("gatekeeper.sh",),
     from_gatekeeper,
-    "Import Gatekeeper's ConstraintTemplates in CEL from PATHS, with constraints and suites of gator.\n\n"
-    "Exit code 0: all were imported, 1: some were not, each with its reason, 2: a file cannot be used, 3: no policies.",
+    "Import Gatekeeper's ConstraintTemplates in CEL from PATHS, with constraints and gator suites, as a folder for "
+    f"each policy. Existing files are kept.\n\n{CODES}",
 )
 
 
@@ -81,7 +83,7 @@ def _import(
     *,
     force: bool,
 ) -> None:
-    """Read, convert, write and tell; ends the program with the exit code."""
+    """Read, convert, write and print what was done; ends the program with the exit code."""
     not_in_own_source(folder)
     wrong: list[Diagnostic] = []
     read = functools.cache(_documents)
@@ -96,7 +98,7 @@ def _import(
     for note in made.told:
         click.echo(str(note))
     for path in kept:
-        click.echo(f"{path}: kept: it exists already; use --force to overwrite", err=True)
+        click.echo(f"kept  {path} (already exists; use --force to overwrite)", err=True)
     click.echo(_sum(made, folder))
     if made.folders:
         click.echo(_linted([folder / name for name in made.folders], folder))

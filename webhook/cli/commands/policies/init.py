@@ -1,4 +1,4 @@
-"""`sluice init`: a new policy repository, with a first policy, its suite, sample queues and a CI workflow."""
+"""`sluice init`: a new policy repository, with a policy, its suite, sample queues and jobs, and a CI workflow."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Final
 import click
 
 from webhook.cli import exits
-from webhook.cli.commands.policies.import_kueue import LIVE, import_from
-from webhook.cli.commands.policies.import_kueue import wheel as wheel_at
-from webhook.cli.option_types import FOLDER, TEXT, Read
+from webhook.cli.commands.policies.import_kueue import LIVE, ci_options, import_from
+from webhook.cli.option_types import FOLDER, TEXT, cluster_options, force_option
 from webhook.cli.shipped import not_in_own_source
-from webhook.offline.scaffold import CI, write
+from webhook.offline.scaffold import write
 from webhook.offline.scaffold.wheel import Wheel
 
 EXAMPLES: Final = """\b
 Examples:
   sluice init                    into this folder, for GitHub Actions
   sluice init policies-repo --ci gitlab
-  sluice init --from-kueue live  as the Kueue of the current cluster does
+  sluice init --from-kueue live  from the Kueue of the current cluster
   sluice init --wheel dist/sluice_gate-0.1.0-py3-none-any.whl
 """
 NEXT: Final = """
@@ -36,22 +35,27 @@ CI fails until its workflow installs a Sluice wheel; see --wheel.
 
 @click.command(name="init", epilog=EXAMPLES)
 @click.argument("folder", type=FOLDER, default=Path())
-@click.option("--ci", type=click.Choice([*CI, "none"]), default="github", show_default=True)
-@click.option(
-    "--wheel",
-    type=Read("path|URL", wheel_at),
-    help="The wheel that CI installs Sluice from: a path (copied to .sluice/) or an https URL with #sha256=HASH.",
-)
-@click.option(
-    "--from-kueue", type=TEXT, help="Instead of samples, what a Kueue has: `live`, or a file or folder of its objects."
-)
-@click.option("--force", is_flag=True, help="Write over files that are there.")
-def init_command(folder: Path, ci: str, wheel: Wheel | None, from_kueue: str | None, force: bool) -> None:
+@ci_options
+@click.option("--from-kueue", type=TEXT, metavar="live|FILE|FOLDER",
+              help="Write what a Kueue has instead of samples: of a live cluster, or of files.")  # fmt: skip
+@cluster_options
+@force_option
+def init_command(
+    folder: Path,
+    ci: str,
+    wheel: Wheel | None,
+    from_kueue: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    force: bool,
+) -> None:
     """Write the files of a new policy repository into FOLDER (default: here). Existing files are kept."""
     not_in_own_source(folder)
+    if from_kueue != LIVE and (kubeconfig or context):
+        raise click.UsageError("--kubeconfig and --context require --from-kueue live")
     if from_kueue is not None:
         source = None if from_kueue == LIVE else (from_kueue,)
-        sys.exit(import_from(source, (None, None), folder, ci, wheel, force=force))
+        sys.exit(import_from(source, (kubeconfig, context), folder, ci, wheel, force=force))
     try:
         written, kept = write(folder, ci, wheel, force=force)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`sluice lint`: mistakes and holes in files of policies, queues and jobs."""
+"""`sluice lint`: mistakes in files of policies, queues and jobs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from rich.console import Console
 from webhook.cli import exits
 from webhook.cli.completions import finding_codes
 from webhook.cli.inputs import standard_input
-from webhook.cli.option_types import FOLDER, GIVEN, TEXT, whole
-from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
+from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option, suggested
+from webhook.cli.repository import FILE as REPOSITORY
+from webhook.cli.repository import repository
+from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError
 from webhook.offline.files import Files, expand, read_files, shown
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.pages import page, pages
@@ -27,12 +29,14 @@ from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif
 from webhook.offline.reports.terminal import styled, summary
+from webhook.policy.loading.shipped import is_shipped
 
 FORMATS: Final = ("text", "json", "sarif", "github")
 MIN_WIDTH: Final = 30
 """Of a file's line, on however narrow a terminal."""
 EXAMPLES: Final = """\b
 Examples:
+  sluice lint                                 the policies of .sluice.yaml
   sluice lint policies/                       all files below a folder
   sluice lint policies/ cluster.yaml --fix    apply safe fixes
   kubectl get cq,lq,rf -A -o yaml | sluice lint -
@@ -44,13 +48,13 @@ Examples:
 
 
 def _codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
-    """Read codes or their letters (`LIM`), and refuse those that no rule has."""
+    """Read codes or their letters (`LIM`), and reject those that no rule has."""
     found = {code.strip().upper() for value in values for code in value.split(",") if code.strip()}
     for code in sorted(found):
         if not any(known.startswith(code) for known in BY_CODE):
-            hint = did_you_mean(code, BY_CODE)
             families = ", ".join(dict.fromkeys(known.rstrip("0123456789") for known in sorted(BY_CODE)))
-            raise click.BadParameter(f"unknown code {code}; {hint or f'use a code, or a family such as {families}'}")
+            hint = suggested(code, BY_CODE) or f" Use a code, or a family such as {families}."
+            raise click.BadParameter(f"No such code '{code}'.{hint}")
     return frozenset(found)
 
 
@@ -58,8 +62,7 @@ def _explain(ctx: click.Context, param: click.Parameter, code: str | None) -> No
     if code is None:
         return
     if code.upper() not in BY_CODE:
-        hint = did_you_mean(code, BY_CODE)
-        raise click.BadParameter(f"unknown code {code}" + (f"; {hint}" if hint else ""))
+        raise click.BadParameter(f"No such code '{code}'.{suggested(code, BY_CODE)}")
     click.echo(page(BY_CODE[code.upper()]), nl=False)
     ctx.exit(exits.PASSED)
 
@@ -76,7 +79,7 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
 
 @click.command(name="lint", epilog=EXAMPLES)
 @click.argument("paths", nargs=-1, type=GIVEN)
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True)
+@output_option(*FORMATS)
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option(
     "--only",
@@ -84,15 +87,21 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
     type=TEXT,
     callback=_codes,
     shell_complete=finding_codes,
-    help="Only these codes or families: LIM,QUE001.",
+    metavar="CODE",
+    help="Only these codes or families, such as LIM,QUE001.",
 )
 @click.option(
-    "--ignore", multiple=True, type=TEXT, callback=_codes, shell_complete=finding_codes, help="Skip these codes."
+    "--ignore",
+    multiple=True,
+    type=TEXT,
+    callback=_codes,
+    shell_complete=finding_codes,
+    metavar="CODE",
+    help="Skip these codes or families.",
 )
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
 @click.option("--library", is_flag=True, help="The files are a library: bindings and parameters are elsewhere.")
-@click.option("-j", "--jobs", type=whole(1, 256), metavar="N",
-              help="Number of worker processes.  [default: number of cores; one for a small run]")  # fmt: skip
+@jobs_option
 @click.option("--costs", is_flag=True, help="Also report the cost of each expression.")
 @click.option(
     "--explain",
@@ -117,9 +126,12 @@ def lint_command(
 ) -> None:
     """Find mistakes in policies, queues, LimitRanges and jobs.
 
-    PATHS are files or folders of YAML or JSON, or - for standard input. Exit code 0: no error was found, 1: some were,
-    2: a file cannot be read, 3: there is nothing to look at.
+    PATHS are files or folders of YAML or JSON, or - for standard input. Default: the repository's own policies, as
+    .sluice.yaml names them.
+
+    Exit code 0: no errors, 1: errors, 2: a file cannot be read, 3: nothing to check.
     """
+    paths = paths or _own_policies()
     now = datetime.now(UTC)
     files = _read(paths)
     rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
@@ -134,13 +146,19 @@ def lint_command(
 
 def _read(paths: tuple[Path, ...]) -> Files:
     """Read the paths; standard input only by itself."""
-    if not paths:
-        raise click.UsageError("no paths given; name files or folders, or - for standard input")
     if Path("-") in paths:
         if len(paths) > 1:
             raise click.UsageError("standard input (-) cannot be combined with other paths")
         return standard_input()
     return read_files(paths, Path.cwd())
+
+
+def _own_policies() -> tuple[Path, ...]:
+    """Give the policies that the repository's file names, without shipped ones. Raises a usage error."""
+    own = tuple(path for path in repository().policies if not is_shipped(path)) if REPOSITORY.is_file() else ()
+    if not own:
+        raise click.UsageError(f"no paths given, and no {REPOSITORY} here names any; use - for standard input")
+    return own
 
 
 def _write(report: LintReport, paths: Iterable[Path]) -> bool:

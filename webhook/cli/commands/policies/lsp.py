@@ -1,4 +1,4 @@
-"""`sluice lsp`: what an editor starts to be told of policies while they are written."""
+"""`sluice lsp`: the language server that an editor starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 def lsp() -> None:
-    """Serve an editor: findings, types, completion and definitions.
+    """Language server for editors: findings, types, completion and definitions.
 
     Speaks the Language Server Protocol over standard input and output.
     """
@@ -27,6 +27,6 @@ def lsp() -> None:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith(("pygls", "lsprotocol")):
             raise
-        click.echo("sluice lsp: pygls is not installed; install sluice with the extra editor", err=True)
+        click.echo("sluice lsp: pygls is not installed: pip install 'sluice-gate[editor]'", err=True)
         sys.exit(exits.BAD_INPUT)
     server.made().start_io()

@@ -16,7 +16,14 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
-from webhook.cli.option_types import POLICIES, POLICIES_HELP, THERE
+from webhook.cli.option_types import (
+    THERE,
+    allow_missing_option,
+    authorized_option,
+    objects_option,
+    output_option,
+    policies_option,
+)
 from webhook.cli.repository import repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
@@ -44,41 +51,32 @@ _SHOWN: Final = 50
 
 @click.command(name="replay", epilog=EXAMPLES)
 @click.argument("recordings", nargs=-1, required=True, type=THERE)
-@click.option("-p", "--policies", multiple=True, type=POLICIES, help=POLICIES_HELP)
-@click.option(
-    "-c",
-    "--objects",
-    "cluster",
-    multiple=True,
-    type=THERE,
-    help="Context objects (namespaces, queues, params); read, not evaluated.",
-)
-@click.option("--authorized", is_flag=True, help="Allow all authorizer checks in policies; otherwise they are denied.")
-@click.option(
-    "--allow-missing", is_flag=True, help="Accept that objects which decide (namespaces, parameters) are missing."
-)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Output format.")  # fmt: skip
+@policies_option()
+@objects_option()
+@authorized_option
+@allow_missing_option
+@output_option("text", "json")
 def replay_command(
     recordings: tuple[Path, ...],
     policies: tuple[Path, ...],
-    cluster: tuple[Path, ...],
+    objects: tuple[Path, ...],
     authorized: bool,
     allow_missing: bool,
     output: str,
 ) -> None:
-    """Run recorded reviews against policies and print what would be decided differently, and the latencies.
+    """Run recorded reviews against policies, and print the decisions that would differ, and the latencies.
 
     RECORDINGS are files of JSON lines as the server records them (also .gz), or folders of such files. Secrets and
-    values of environment variables were masked when they were recorded. Exit code 0: every decision is the same,
-    1: some differ, 2: a file cannot be used, or objects that decide are missing, 3: nothing was recorded.
+    values of environment variables are masked in them.
+
+    Exit code 0: every decision is the same, 1: some differ, 2: a file cannot be used, or objects that decide are
+    missing, 3: nothing was recorded.
     """
     bundle = load_bundle(repository(policies).policies)
-    known = read_files(cluster)
+    known = read_files(objects)
     if known.errors:
         raise SourceError(known.errors)
-    objects = objects_of(known.documents)
-    facts = FileFacts((*objects, *bundle.objects), {}, authorized=authorized)
+    facts = FileFacts((*objects_of(known.documents), *bundle.objects), {}, authorized=authorized)
     try:
         found = replay(_recorded(recordings), bundle, facts, time.perf_counter, time.time)
     except (BadRecording, OSError, EOFError, zlib.error) as error:

@@ -6,13 +6,14 @@ import json
 import re
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from webhook.cli import exits
-from webhook.cli.option_types import ANY_TEXT, GIVEN, whole
+from webhook.cli.option_types import ANY_TEXT, GIVEN, jobs_option, output_option, whole
 from webhook.cli.paths import shorter
 from webhook.cli.progress import Progress
 from webhook.cli.repository import repository, rule_sources
@@ -42,11 +43,8 @@ Examples:
 @click.option(
     "--run", "pattern", type=ANY_TEXT, default="", metavar="REGEX", help="Only cases whose suite//name matches."
 )
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "junit", "sarif"]), default="text", show_default=True
-)
-@click.option("-j", "--jobs", type=whole(1, 256), metavar="N",
-              help="Number of worker processes.  [default: number of cores; one for a small run]")  # fmt: skip
+@output_option("text", "json", "junit", "sarif")
+@jobs_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only failed cases.")
 @click.option(
     "--examples", type=whole(0, 1_000_000, "clusters"), default=TRIES, show_default=True, metavar="N",
@@ -70,9 +68,9 @@ def test(
     rewrite: bool,
     watch: bool,
 ) -> None:
-    """Run the suites (suite.yaml) below PATHS and say what the policies do otherwise than they should.
+    """Run the suites (suite.yaml) below PATHS and report cases that fail.
 
-    Exit codes: 0 all passed, 1 a case failed, 2 a file cannot be read, 3 there is nothing to run.
+    Default PATHS: this folder. Exit code 0: all passed, 1: some failed, 2: a file cannot be read, 3: nothing to run.
     """
     try:
         places = [path.resolve() for path in paths] or [Path.cwd()]
@@ -84,53 +82,58 @@ def test(
     except re.error as error:
         raise click.BadParameter(str(error), param_hint="--run") from None
 
-    def run() -> int:
-        shown = {"quiet": quiet, "missed": missed}
-        return once(places, pattern, output, jobs, examples, least=min_coverage, rewrite=rewrite, **shown)
-
+    wanted = SuiteRun(
+        tuple(places), pattern, output, jobs, examples, min_coverage, quiet=quiet, missed=missed, rewrite=rewrite
+    )
     try:
         before = stamps(places)
-        code = run()
+        code = once(wanted)
         while watch:
             before = wait_for_change(places, before)
-            code = run()
+            code = once(wanted)
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         code = exits.INTERRUPTED
     sys.exit(code)
 
 
-def once(
-    paths: list[Path],
-    pattern: str,
-    output: str,
-    jobs: int | None,
-    examples: int,
-    *,
-    quiet: bool,
-    missed: bool,
-    least: int,
-    rewrite: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """What is run, and how it is shown. `least` is the coverage below which a run fails, in per cent."""
+
+    paths: tuple[Path, ...]
+    pattern: str
+    output: str
+    jobs: int | None
+    examples: int
+    least: int
+    quiet: bool
+    missed: bool
+    rewrite: bool
+
+
+def once(wanted: SuiteRun) -> int:
     """Run all once, or again where suites were rewritten, print the result and give the exit code."""
-
-    def once() -> Session:
-        with Progress() as progress:
-            return run_session(paths, options, lambda result, total: progress.step(total, result.case.title))
-
-    options = SessionOptions(pattern, jobs=jobs, examples=examples, rules=rule_sources(repository()))
-    session = once()
-    written = update(session.results) if rewrite else {}
+    options = SessionOptions(
+        wanted.pattern, jobs=wanted.jobs, examples=wanted.examples, rules=rule_sources(repository())
+    )
+    session = _session(wanted, options)
+    written = update(session.results) if wanted.rewrite else {}
     for file, count in written.items():
         click.echo(f"updated {count} in {file}", err=True)
-    session = once() if written else session
+    session = _session(wanted, options) if written else session
     if not session.results and not session.broken:
-        said = f"no case matches {pattern!r}" if session.left else "no suite.yaml found"
+        said = f"no case matches {wanted.pattern!r}" if session.left else "no suite.yaml found"
         click.echo(f"nothing to run: {said}", err=True)
         return exits.NOTHING_TO_RUN
-    if session.results or output != "text":
-        show(session, output, quiet=quiet, missed=missed)
-    return _exit_code(session, least)
+    if session.results or wanted.output != "text":
+        show(session, wanted.output, quiet=wanted.quiet, missed=wanted.missed)
+    return _exit_code(session, wanted.least)
+
+
+def _session(wanted: SuiteRun, options: SessionOptions) -> Session:
+    with Progress() as progress:
+        return run_session(list(wanted.paths), options, lambda result, total: progress.step(total, result.case.title))
 
 
 def _exit_code(session: Session, least: int) -> int:

@@ -1,4 +1,4 @@
-"""`sluice journal`: what the queues decided, asked afterwards: shown, explained, exported, replayed."""
+"""`sluice journal`: what the queues decided: shown, explained, exported, replayed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from webhook.api.amounts import text
 from webhook.api.pending_message import message_of
 from webhook.cli import exits
 from webhook.cli.commands.queues.plan import moment
-from webhook.cli.completions import rules
-from webhook.cli.option_types import RULES_HELP, TEXT, THERE, Read
+from webhook.cli.option_types import TEXT, THERE, Read, output_option, rules_option
 from webhook.cli.progress import Progress
 from webhook.cli.repository import queue_rules, repository, rules_as_configured
 from webhook.journal.compare import Agreement, Compared, ComparedKind, StartComparison
@@ -34,6 +33,7 @@ from webhook.queue.state import State
 
 SHOWN: Final = 20
 TIME: Final = Read("time", moment)
+OF_THE_JOURNAL: Final = "those of the journal"
 EXAMPLES: Final = """\b
 Examples:
   sluice journal show journal --workload team-a/train-7
@@ -66,9 +66,10 @@ Examples:
 
 @click.group(name="journal", epilog=EXAMPLES)
 def journal_command() -> None:
-    """Read the journals that `sluice serve --journal-folder` writes.
+    """Show and replay the queue's past decisions.
 
-    FILES are folders of several replicas, or single files. They are put in the order in which their leaders led.
+    FILES are journals that `sluice serve --journal-folder` writes: folders of several replicas, or single files. They
+    are read in the order in which their leaders led.
     """
 
 
@@ -78,9 +79,8 @@ def journal_command() -> None:
 @click.option("--since", type=TIME, help="Only from this time on (RFC 3339).")
 @click.option("--until", type=TIME, help="Only up to this time (RFC 3339).")
 @click.option("--at", type=TIME, help="Explain why the workload was pending at this time (RFC 3339).")
-@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE", help=RULES_HELP)
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Output format.")  # fmt: skip
+@rules_option("names", OF_THE_JOURNAL)
+@output_option("text", "json")
 def show(
     files: tuple[Path, ...], workload: str | None, since: int | None, until: int | None, at: int | None,
     names: tuple[str, ...], output: str,
@@ -110,25 +110,26 @@ def show(
 def export(files: tuple[Path, ...]) -> None:
     """Write the jobs that finished as a trace for `sluice simulate`: JSON lines.
 
-    Exit code 2: a file cannot be used, 3: no job ran to its end.
+    Exit code 2: a file cannot be used, 3: no job finished.
     """
     rows = trace(_files(files))
     for row in rows:
         click.echo(json.dumps(row, ensure_ascii=False))
     if not rows:
-        click.echo("sluice journal export: no job ran to its end", err=True)
+        click.echo("sluice journal export: no job finished", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
 
 
 @journal_command.command(name="replay", epilog=REPLAY_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=THERE)
-@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE",
-              help="Queue rules. Can be repeated; later ones win.  [default: those of the journal]")  # fmt: skip
+@rules_option("names", OF_THE_JOURNAL)
 def replay_journal(files: tuple[Path, ...], names: tuple[str, ...]) -> None:
     """Decide again from the same facts at the same times, and print what differs.
 
-    By the rules of the journal nothing does. By other rules this is what they would have decided at first; what would
-    have followed from it is `sluice simulate`'s. Exit code 1: some decisions differ, 2: a file cannot be used.
+    With the journal's own rules nothing differs. With other rules only the first effect is shown; use `sluice simulate`
+    for the rest.
+
+    Exit code 0: all decisions are the same, 1: some differ, 2: a file cannot be used, 3: no journal.
     """
     found = _files(files)
     calls = decisions = 0
@@ -153,15 +154,14 @@ def replay_journal(files: tuple[Path, ...], names: tuple[str, ...]) -> None:
 @click.argument("files", nargs=-1, required=True, type=THERE)
 @click.option("--since", type=TIME, help="Only from this time on (RFC 3339).")
 @click.option("--until", type=TIME, help="Only up to this time (RFC 3339).")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-              help="Output format.")  # fmt: skip
+@output_option("text", "json")
 def compare(files: tuple[Path, ...], since: int | None, until: int | None, output: str) -> None:
-    """Compare what Kueue decided with what Sluice would have decided in its place (mode `external`).
+    """Compare what Kueue decided with what Sluice would have decided (mode `external`).
 
-    equal: the same jobs at the same time. better: Sluice would have started the job earlier. worse: Sluice would have
-    let the job wait, or not have preempted it. FILES are those of one replica; each replica compares by itself.
+    equal: the same jobs at the same time. better: Sluice would have admitted the job earlier. worse: Sluice would have
+    kept the job pending, or not have preempted it. FILES are those of one replica.
 
-    Exit code 2: a file cannot be used, 3: there is nothing to compare.
+    Exit code 2: a file cannot be used, 3: nothing to compare.
     """
     comparison, found = StartComparison(), list[Compared]()
     for file in _files(files):
@@ -169,7 +169,7 @@ def compare(files: tuple[Path, ...], since: int | None, until: int | None, outpu
         found += (row for row in compared if row and (since or 0) <= row.at <= (until or row.at))
     waiting = comparison.wanted()
     if not found and not waiting:
-        click.echo("sluice journal compare: Kueue started nothing in this time", err=True)
+        click.echo("sluice journal compare: Kueue admitted nothing in this time", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     for line in _rows(found, waiting) if output == "json" else _report(found, waiting):
         click.echo(line)
@@ -194,7 +194,7 @@ def _report(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[
     if victims := [row for row in found if row.what is ComparedKind.PREEMPTION]:
         same = sum(row.outcome is Agreement.EQUAL for row in victims)
         yield f"{len(victims):,} preemptions: {same:,} equal, {len(victims) - same:,} worse"
-    yield f"{len(waiting):,} wait in Kueue that Sluice would start now"
+    yield f"{len(waiting):,} pending in Kueue that Sluice would admit now"
     different = [row for row in (*found, *waiting) if row.outcome is not Agreement.EQUAL or row.detail]
     for row in different[:SHOWN]:
         late = f"{row.earlier / 1000:,.0f} s earlier" if row.earlier else ""

@@ -22,12 +22,20 @@ from webhook.api.configuration.read import settings_among
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
-from webhook.cli.completions import rules
 from webhook.cli.inputs import Inputs, json_lines
 from webhook.cli.live.cluster_state import WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.rules_in_force import rules_in_force
 from webhook.cli.live.session import ask
-from webhook.cli.option_types import FILE, INPUT, ROWS, RULES_HELP, TEXT, Read
+from webhook.cli.option_types import (
+    ROWS,
+    Read,
+    Renamed,
+    files_option,
+    live_options,
+    not_live,
+    output_option,
+    rules_option,
+)
 from webhook.cli.repository import Repository, queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import dump
@@ -75,29 +83,17 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.pass_context
-@click.option(
-    "-f",
-    "--file",
-    "files",
-    multiple=True,
-    type=INPUT,
-    help="Objects to read: a file, a folder, or - for standard input.",
-)
-@click.option("--live", "cluster", is_flag=True, help="Read the objects from a live cluster. Read-only.")
-@click.option("--kubeconfig", type=FILE, help="Kubeconfig file, for --live.")
-@click.option("--context", type=TEXT, help="Kubeconfig context, for --live.")
-@click.option("--rules", "names", multiple=True, type=TEXT, shell_complete=rules, metavar="NAME|FILE", help=RULES_HELP)
+@files_option()
+@live_options
+@rules_option("names")
 @click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True,
               help="Number of cycles to run.")  # fmt: skip
 @click.option("--now", type=Read("time", moment), help="Time of the decision (RFC 3339).  [default: now]")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
-              help="Output format.")  # fmt: skip
-@click.option(
-    "--batch", type=ROWS, metavar="FILE", help="Decide cases: JSON lines in, one answer per line. No other options."
-)
-@click.option(
-    "--trace", type=ROWS, metavar="FILE", help="Decide traces: JSON lines in, one answer per line. No other options."
-)
+@output_option("text", "json", "yaml")
+@click.option("--batch", type=ROWS, metavar="FILE",
+              help="Decide cases: JSON lines in, one answer per line. No other options.")  # fmt: skip
+@click.option("--traces", cls=Renamed, former=["--trace"], type=ROWS, metavar="FILE",
+              help="Decide traces: JSON lines in, one answer per line. No other options.")  # fmt: skip
 def plan(
     ctx: click.Context,
     files: tuple[str, ...],
@@ -108,31 +104,32 @@ def plan(
     now: int | None,
     output: str,
     batch: str | None,
-    trace: str | None,
+    traces: str | None,
     *,
-    cluster: bool,
+    live: bool,
 ) -> None:
-    """Show which workloads are admitted, pending or preempted. Writes nothing.
+    """Show which workloads are admitted, pending or preempted. Nothing is written.
 
-    Reads queues, workloads and jobs as `kubectl get -o yaml` prints them. Several `--rules` are combined; NAME is one
-    of the shipped rule sets (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
+    Reads queues, workloads and jobs as `kubectl get -o yaml` prints them, or with --live from a cluster, by the rules
+    in force there. NAME is a shipped rule set (`kueue`, `kueue-fair`, `fifo`, `volcano-proportion`, ...).
+
+    Exit code 0: decided, 2: a file cannot be used, 3: no objects.
     """
     if batch is not None:
         _alone(ctx, "batch")
         _lines(batch, _case)
         return
-    if trace is not None:
-        _alone(ctx, "trace")
-        _lines(trace, _trace)
+    if traces is not None:
+        _alone(ctx, "traces")
+        _lines(traces, _trace)
         return
-    if not cluster and (kubeconfig or context):
-        raise click.UsageError("--kubeconfig and --context require --live")
-    if not files and not cluster:
+    not_live(live=live, kubeconfig=kubeconfig, context=context)
+    if not files and not live:
         raise click.UsageError(f"no objects given; use --live, or -f FILE with the output of `{KUBECTL}`")
-    given = Inputs(() if cluster else files)
+    given = Inputs(() if live else files)
     try:
         with all_kept(), readable(given.documents):
-            found, rules = _of_cluster(kubeconfig, context, names) if cluster else _of_files(given, names)
+            found, rules = _of_cluster(kubeconfig, context, names) if live else _of_files(given, names)
             before = snapshot(found.objects)
             found = replace(found, objects=())
             made = make_plan(before, rules, _now() if now is None else now, most or None)
@@ -211,7 +208,7 @@ def _now() -> int:
 
 
 def _alone(ctx: click.Context, option: str) -> None:
-    """Refuse options beside --batch or --trace, whose lines say everything themselves."""
+    """Refuse options beside --batch or --traces, whose lines say everything themselves."""
     for param in ctx.command.params:
         if param.name != option and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
             way = f"each line has its own objects, rules and time; leave out {param.opts[-1]}"

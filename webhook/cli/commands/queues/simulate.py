@@ -13,9 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
-from webhook.cli import exits
-from webhook.cli.completions import rules
-from webhook.cli.option_types import FILE, RULES_HELP, TEXT, THERE, Made, Read
+from webhook.cli import completions, exits
+from webhook.cli.inputs import read_inputs
+from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read, files_option, output_option, rules_option
 from webhook.cli.repository import queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.documents import read
@@ -56,20 +56,11 @@ Examples:
 
 @click.command("simulate", epilog=EXAMPLES)
 @click.argument("trace", type=FILE)
-@click.option("-f", "--file", "files", multiple=True, type=THERE, help="Queues: files or folders of objects.")
-@click.option(
-    "--rules",
-    "names",
-    multiple=True,
-    type=TEXT,
-    shell_complete=rules,
-    metavar="NAME|FILE",
-    help=RULES_HELP,
-)
-@click.option(
-    "--compare", nargs=2, type=TEXT, metavar="A B", help="Compare two sets of rules (NAME|FILE, joined with +)."
-)
-@click.option("--compare-queues", type=THERE, help="Compare the queues of -f with these.")
+@files_option()
+@rules_option("names")
+@click.option("--compare", nargs=2, type=TEXT, metavar="A B", shell_complete=completions.rule_sets,
+              help="Compare two sets of rules (NAME|FILE, joined with +).")  # fmt: skip
+@click.option("--compare-queues", type=THERE, help="Compare the queues of -f with these: a file or folder.")
 @click.option(
     "--by",
     type=Read("rows", rows),
@@ -77,11 +68,11 @@ Examples:
     show_default=True,
     help="Rows of the table: queue, class, or both.",
 )
-@click.option("--plot", "picture", type=Made(), help="Write a plot (SVG).")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--plot", "picture", type=Made(), help="File for a plot (SVG).")
+@output_option("text", "json")
 def simulate(
     trace: Path,
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     names: tuple[str, ...],
     compare: tuple[str, str] | None,
     compare_queues: Path | None,
@@ -91,18 +82,18 @@ def simulate(
 ) -> None:
     """Simulate TRACE and report waiting times, preemptions, quota usage and fairness.
 
-    TRACE is CSV (`.csv`), JSON lines, the standard workload format (`.swf`), or a generator file (`.yaml`) that also
-    makes the queues. The same input gives the same output.
+    TRACE is CSV (`.csv`), JSON lines, the standard workload format (`.swf`), or a generator file (`.yaml`), which also
+    defines the queues; otherwise -f gives the queues. The same input gives the same output.
     """
     try:
         queues, arrivals = _load(trace, files)
         runs = [(queues, s) for s in compare or ("+".join(repository((), names).rules),)]
         if compare_queues:
-            runs.append((_queues((compare_queues,)), runs[0][1]))
+            runs.append((_queues((str(compare_queues),)), runs[0][1]))
         tried = [queues, runs[-1][0]] if compare_queues else [queues]
         if wrong := [found for given in tried for found in unknown_names(given, arrivals, str(trace))]:
             raise SourceError(wrong)
-        queue_files = [*files, *([compare_queues] if compare_queues else [])]
+        queue_files = [Path(name) for name in files if name != "-"] + ([compare_queues] if compare_queues else [])
         with readable(lambda: read_files(queue_files).documents):
             outcomes = [_run(q, arrivals, s, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
     except (SourceError, ConversionError) as error:
@@ -125,7 +116,7 @@ def _name(i: int, rules: str, other: Path | None) -> str:
     return title(rules.split("+")) if other is None else ("queues of -f", f"queues of {other.name}")[i]
 
 
-def _load(trace: Path, files: tuple[Path, ...]) -> tuple[Snapshot, tuple[Arrival, ...]]:
+def _load(trace: Path, files: tuple[str, ...]) -> tuple[Snapshot, tuple[Arrival, ...]]:
     """Read the trace and the queues; queues of files go before those of a generator file. Raises SourceError."""
     text = text_of(trace, str(trace))
     if trace.suffix not in GENERATORS:
@@ -141,8 +132,8 @@ def _load(trace: Path, files: tuple[Path, ...]) -> tuple[Snapshot, tuple[Arrival
     return (_queues(files) if files else made.snapshot), made.arrivals
 
 
-def _queues(files: tuple[Path, ...]) -> Snapshot:
-    found = read_files(files)
+def _queues(files: tuple[str, ...]) -> Snapshot:
+    found = read_inputs(files)
     if found.errors:
         raise SourceError(found.errors)
     with readable(lambda: found.documents):

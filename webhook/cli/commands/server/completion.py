@@ -1,4 +1,4 @@
-"""`sluice completion`: the script that completes commands and options in a shell."""
+"""`sluice completion`: the script by which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Final
 
 import click
 from click.shell_completion import ShellComplete, get_completion_class
+
+from webhook.cli.option_types import Words
 
 SHELLS: Final = ("bash", "zsh", "fish")
 VARIABLE: Final = "_SLUICE_COMPLETE"
@@ -19,10 +21,10 @@ Examples:
 
 
 @click.command(name="completion", epilog=EXAMPLES)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=Words(SHELLS))
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes sluice in SHELL."""
+    """Print a completion script for SHELL."""
     found = get_completion_class(shell)
     assert found is not None
     click.echo(ShellComplete.source(found(ctx.find_root().command, {}, "sluice", VARIABLE)))

@@ -12,14 +12,23 @@ from typing import Any, Final
 
 import click
 
-from webhook import setting_values
 from webhook.api.crds.definitions import Webhook, definitions, top_level
 from webhook.api.crds.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.crds.schema import editor_schema
-from webhook.cli import exits
+from webhook.cli import completions, exits
 from webhook.cli.inputs import certificates
 from webhook.cli.live.connection import with_store
-from webhook.cli.option_types import FILE, FOLDER, TEXT, Read
+from webhook.cli.option_types import (
+    TEXT,
+    ca_file_option,
+    cluster_options,
+    dry_run_option,
+    output_option,
+    service_option,
+    suggested,
+    to_option,
+    url_option,
+)
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks.definitions import Outcome, apply, migrate
 from webhook.documents import dump
@@ -30,7 +39,7 @@ HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this fi
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice crds --url https://HOST:9443 --ca-file ca.crt > crds.yaml
+  sluice crds --ca-file ca.crt | kubectl apply --server-side -f -
   sluice crds --no-conversion --kind ClusterQueue
   sluice crds --json-schema --kind Workload
   sluice crds --apply               create or upgrade them in the cluster
@@ -40,16 +49,15 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
-@click.option("--kind", "only", multiple=True, type=TEXT, help="Only this kind. Can be repeated.")
-@click.option("--url", type=Read("url", setting_values.url), help="URL at which the API server reaches `/convert`.")
-@click.option(
-    "--service", type=Read("namespace/name[:port]", setting_values.service), default=SERVICE, show_default=True
-)
-@click.option("--ca-file", type=FILE, help="CA bundle of the server.")
+@output_option("yaml", "json")
+@click.option("--kind", "only", multiple=True, type=TEXT, metavar="KIND", shell_complete=completions.crd_kinds,
+              help="Only this kind. Can be repeated.  [default: all kinds]")  # fmt: skip
+@url_option
+@service_option(SERVICE)
+@ca_file_option
 @click.option("--no-conversion", is_flag=True, help="Serve only the stored version; no webhook needed.")
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas for editors.")
-@click.option("--write", type=FOLDER, help="Write one file per CRD to this folder.")
+@to_option(None, "standard output", former=["--write"])
 @click.option("--apply", "applying", is_flag=True, help="Apply the CRDs to the cluster; those of a Kueue are kept.")
 @click.option(
     "--take-over",
@@ -58,9 +66,8 @@ Examples:
     help="Apply the CRDs to the cluster; those of a Kueue become Sluice's, and its objects stay.",
 )
 @click.option("--migrate", "migrating", is_flag=True, help="Store all objects in the current version.")
-@click.option("--dry-run", is_flag=True, help="Let the API server check --apply and --take-over, and write nothing.")
-@click.option("--kubeconfig", type=FILE)
-@click.option("--context", type=TEXT)
+@dry_run_option
+@cluster_options
 def crds(
     output: str,
     only: tuple[str, ...],
@@ -70,7 +77,7 @@ def crds(
     *,
     no_conversion: bool,
     json_schema: bool,
-    write: Path | None,
+    folder: Path | None,
     applying: bool,
     taking_over: bool,
     migrating: bool,
@@ -78,9 +85,10 @@ def crds(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Print the CRDs: `sluice crds --url https://HOST:9443 --ca-file ca.crt | kubectl apply --server-side -f -`.
+    """Print or install the CRDs of the queue's objects.
 
-    Objects are stored as v1beta2; v1beta1 is served as well, converted by Sluice at `/convert`.
+    Objects are stored as v1beta2; v1beta1 is served as well, converted by Sluice at `/convert` of --service or --url.
+    With --to, each CRD is written to a file of its own.
     """
     kinds = _chosen(only, (*KINDS, *FILE_KINDS) if json_schema else KINDS)
     if json_schema:
@@ -96,11 +104,11 @@ def crds(
         _in_cluster(migrate, kubeconfig, context)
     if applying or taking_over or migrating:
         return
-    if write:
-        write.mkdir(parents=True, exist_ok=True)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
         for crd in made:
-            (write / f"{crd['metadata']['name']}.yaml").write_text(as_file(crd))
-        click.echo(f"{len(made)} files written to {write}")
+            (folder / f"{crd['metadata']['name']}.yaml").write_text(as_file(crd))
+        click.echo(f"{len(made)} files written to {folder}")
     elif output == "json":
         click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}, indent=2))
     else:
@@ -110,7 +118,7 @@ def crds(
 def _in_cluster(
     do: Callable[[LiveStore], Awaitable[list[Outcome]]], kubeconfig: Path | None, context: str | None, note: str = ""
 ) -> None:
-    """Do it, tell of each CRD, and end with 1 where something has to be done again."""
+    """Do it, print what became of each CRD, and end with 1 where something has to be done again."""
     try:
         done = with_store(do, kubeconfig, context)
     except (StoreError, ValueError, OSError) as error:
@@ -129,9 +137,11 @@ def as_file(crd: dict[str, Any]) -> str:
 
 def _chosen(only: tuple[str, ...], among: tuple[CustomKind, ...]) -> list[CustomKind]:
     known = {k.kind.lower(): k for k in among} | {k.plural: k for k in among} | {s: k for k in among for s in k.short}
-    if unknown := [name for name in only if name.lower() not in known]:
-        told = f"unknown kind: {', '.join(unknown)}; known kinds: {', '.join(k.kind for k in among)}"
-        raise click.BadParameter(told, param_hint="--kind")
+    for name in only:
+        if name.lower() not in known:
+            kinds = [kind.kind for kind in among]
+            hint = suggested(name, [*kinds, *known]) or f" Kinds: {', '.join(kinds)}."
+            raise click.BadParameter(f"No such kind '{name}'.{hint}", param_hint="--kind")
     wanted = {known[name.lower()].kind for name in only}
     return [k for k in among if not only or k.kind in wanted]
 

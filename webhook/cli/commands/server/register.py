@@ -1,4 +1,4 @@
-"""`sluice register`: tell the API server what to send us, or take that back."""
+"""`sluice register`: tell the API server what to send to the webhooks, or delete that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from webhook import documents, setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
 from webhook.cli.live.connection import with_store
-from webhook.cli.option_types import FILE, LABELS, NAMESPACE, POLICIES, TEXT, Read, whole
+from webhook.cli.option_types import (
+    LABELS,
+    NAME,
+    NAMESPACE,
+    Read,
+    Renamed,
+    Words,
+    ca_file_option,
+    cluster_options,
+    policies_option,
+    service_option,
+    url_option,
+    whole,
+)
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import registration
 from webhook.cluster.webhooks.hooks import hooks
@@ -29,55 +42,33 @@ Done = TypeVar("Done")
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice register --policies policies --ca-file ca.crt --print  show only
-  sluice register --policies policies --url https://HOST:9443 --ca-file ca.crt
+  sluice register -p policies --ca-file ca.crt --print    show only
+  sluice register -p policies --url https://HOST:9443 --ca-file ca.crt
   sluice register --ca-file ca.crt           keep the rules, change the CA
   sluice register --remove
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--policies", multiple=True, type=POLICIES, help="Policies: files, folders, or sluice.dev/NAME.")
-@click.option(
-    "--url", type=Read("url", setting_values.url), help="URL of the server, if it is not reached through a Service."
-)
-@click.option("--service", type=Read("namespace/name[:port]", setting_values.service), show_default=True,
-              default="sluice-system/sluice:443", help="Service of the server, if there is no --url.")  # fmt: skip
-@click.option("--ca-file", type=FILE, help="CA bundle of the server (ca.crt).")
-@click.option(
-    "--namespace-selector",
-    type=LABELS,
-    default="sluice.dev/managed=true",
-    show_default=True,
-    help="Labels of the namespaces to match.",
-)
-@click.option(
-    "--never",
-    multiple=True,
-    type=NAMESPACE,
-    help="Namespace to exclude, besides kube-system and our own. Can be repeated.",
-)
-@click.option("--mode", type=click.Choice([m.value for m in QueueMode]), default="embedded", show_default=True)
-@click.option(
-    "--name",
-    type=Read("name", setting_values.name),
-    default="sluice",
-    show_default=True,
-    help="Name of the webhook configurations.",
-)
-@click.option(
-    "--timeout",
-    default=5,
-    show_default=True,
-    type=whole(1, 30, "seconds"),
-    help="Timeout of a webhook call, in seconds.",
-)
+@policies_option("none")
+@url_option
+@service_option("sluice-system/sluice:443")
+@ca_file_option
+@click.option("--namespace-selector", type=LABELS, default="sluice.dev/managed=true", show_default=True,
+              help="Labels of the namespaces whose objects are reviewed.")  # fmt: skip
+@click.option("--never", multiple=True, type=NAMESPACE, metavar="NAMESPACE",
+              help="Namespace to exclude, besides kube-system and Sluice's own. Can be repeated.")  # fmt: skip
+@click.option("--mode", type=Words([m.value for m in QueueMode]), default="embedded", show_default=True,
+              help="Who runs the queues: Sluice, an external Kueue, or none.")  # fmt: skip
+@click.option("--release", "name", cls=Renamed, former=["--name"], type=NAME, default="sluice", show_default=True,
+              help="Name of the Service and of the webhook configurations.")  # fmt: skip
+@click.option("--timeout", default=5, show_default=True, type=whole(1, 30, "seconds"),
+              help="Timeout of a webhook call, in seconds.")  # fmt: skip
 @click.option("--cert-manager", type=Read("namespace/name", setting_values.named),
               help="Certificate whose CA cert-manager injects.")  # fmt: skip
 @click.option("--public-ca", is_flag=True, help="Write no caBundle: a public authority signed the certificate.")
-@click.option("--kubeconfig", type=FILE)
-@click.option("--context", type=TEXT)
-@click.option("--print", "printing", is_flag=True, help="Print the configurations, do not write them.")
+@cluster_options
+@click.option("--print", "printing", is_flag=True, help="Print the configurations; write nothing.")
 @click.option("--remove", "removing", is_flag=True, help="Delete the configurations.")
 def register(
     policies: tuple[Path, ...],
@@ -96,10 +87,10 @@ def register(
     printing: bool,
     removing: bool,
 ) -> None:
-    """Register the webhooks with the API server, as the policies need them.
+    """Register the webhooks with the API server, for the objects that the policies match.
 
-    Without --policies, what is registered for policies stays as it is, and `sluice serve --keep-registration` brings it
-    up to date.
+    Without --policies, the rules that are registered for policies are kept; `sluice serve --keep-registration` updates
+    them.
     """
     if removing:
         _in_cluster(kubeconfig, context, lambda store: registration.remove(store, name))
@@ -107,7 +98,7 @@ def register(
         return
     if not ca_file and not cert_manager and not public_ca:
         way = "give --ca-file ca.crt (`sluice certs` writes one) or --cert-manager NAMESPACE/NAME"
-        raise click.UsageError(f"no caBundle for the webhooks; {way}; --public-ca if a public authority signed")
+        raise click.UsageError(f"no caBundle for the webhooks; {way}; use --public-ca if a public authority signed")
     namespace, own, port = service
     target = WebhookEndpoint(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}

@@ -17,15 +17,21 @@ from typing import Final
 
 import click
 
-from webhook import setting_values
 from webhook.cli import exits, shipped
-from webhook.cli.completions import rules as rule_names
 from webhook.cli.demo.arrivals import ARTICLE, jobs_of
 from webhook.cli.demo.embedded import RunPlan
 from webhook.cli.demo.embedded import run as run_embedded
 from webhook.cli.demo.story import Story, try_next
 from webhook.cli.inputs import manifests
-from webhook.cli.option_types import FOLDER, POLICIES, RULES_HELP, TEXT, THERE, Read, number
+from webhook.cli.option_types import (
+    ADDRESS,
+    FOLDER,
+    files_option,
+    number,
+    objects_option,
+    policies_option,
+    rules_option,
+)
 from webhook.cli.repository import FILE, repository
 from webhook.config import Config, PageMode, load
 from webhook.store.errors import StoreError
@@ -42,41 +48,24 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("-f", "--file", "files", multiple=True, type=THERE,
-              help="Manifests to send: files or folders.  [default: samples]")  # fmt: skip
-@click.option("-p", "--policies", multiple=True, type=POLICIES,
-              help="Policies: files, folders, or sluice.dev/NAME for a shipped one.  "
-              "[default: those of .sluice.yaml, else all shipped ones]")  # fmt: skip
-@click.option("--rules", multiple=True, type=TEXT, shell_complete=rule_names, metavar="NAME|FILE", help=RULES_HELP)
-@click.option("-c", "--objects", multiple=True, type=THERE,
-              help="Objects that exist at the start: queues, namespaces.  [default: sample queues]")  # fmt: skip
-@click.option("--queues", "former_objects", multiple=True, type=THERE, hidden=True)
+@files_option("samples")
+@policies_option("those of .sluice.yaml, else all shipped ones")
+@rules_option()
+@objects_option("sample queues", former=["--queues"])
 @click.option("--once", is_flag=True, help="Exit when every admitted job has run, instead of on Ctrl-C.")
-@click.option(
-    "--listen",
-    type=Read("host:port", setting_values.address),
-    default="127.0.0.1:0",
-    show_default=True,
-    help="HOST:PORT of the admission server.",
-)
-@click.option(
-    "--ui-listen",
-    type=Read("host:port", setting_values.address),
-    default="127.0.0.1:0",
-    show_default=True,
-    help="HOST:PORT of the page.",
-)
+@click.option("--listen", type=ADDRESS, default="127.0.0.1:0", show_default=True,
+              help="HOST:PORT of the admission server (HTTPS).")  # fmt: skip
+@click.option("--ui-listen", type=ADDRESS, default="127.0.0.1:0", show_default=True, help="HOST:PORT of the page.")
 @click.option("--cert-dir", type=FOLDER,
-              help="Folder of the certificate.  [default: a temporary one]")  # fmt: skip
+              help="Folder of the certificate: tls.crt, tls.key, ca.crt.  [default: a temporary one]")  # fmt: skip
 @click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,
               help="Run time of jobs that do not set it.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show every object and every field of the patches.")
 def run(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     policies: tuple[Path, ...],
     rules: tuple[str, ...],
     objects: tuple[Path, ...],
-    former_objects: tuple[Path, ...],
     once: bool,
     listen: str,
     ui_listen: str,
@@ -90,13 +79,12 @@ def run(
     end, or the server failed.
     """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-    objects += former_objects
-    paths = files or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
+    paths = tuple(map(Path, files)) or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
     there = [obj for path in objects or (shipped.samples() / QUEUES,) for obj in manifests(path)]
     sent = [(path, manifests(path)) for path in paths]
-    given = {"-f": files, "-p": policies, "-c": objects}
-    named = paths if files else tuple(p for p in paths if p.stem == ARTICLE)
-    following = try_next(named, {option: named for option, named in given.items() if named})
+    given = {"-f": paths if files else (), "-p": policies, "-c": objects}
+    first = paths[0] if files else next(path for path in paths if path.stem == ARTICLE)
+    following = try_next(first, {option: named for option, named in given.items() if named})
     arriving = [] if files else jobs_of(obj for path, found in sent if path.stem == ARTICLE for obj in found)
     plan = RunPlan(there, sent, arriving, seconds, once=once, verbose=verbose)
     story = Story(len(paths), following, arriving=bool(arriving))

@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -17,9 +18,17 @@ import uvloop
 
 from webhook.certificate_secret import CertificateSecret, SecretPlace
 from webhook.cli import exits
-from webhook.cli.completions import rules
 from webhook.cli.logs import start_logging
-from webhook.cli.option_types import FILE, FOLDER, POLICIES, TEXT, PathOption
+from webhook.cli.option_types import (
+    FILE,
+    FOLDER,
+    TEXT,
+    PathOption,
+    Words,
+    cluster_options,
+    policies_option,
+    rules_option,
+)
 from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, load, typed
 from webhook.daemon import Daemon, replica_name, system_clocks
@@ -60,25 +69,17 @@ PORT: Final = Setting("host:port")
 
 EXAMPLES: Final = """\b
 Examples:
-  sluice serve --policies policies --cert-dir certs --no-cluster
-  sluice serve --policies policies --cert-dir certs --kubeconfig ~/.kube/config
-  sluice serve --policies policies --cert-dir certs --record-folder recorded
+  sluice serve -p policies --cert-dir certs --no-cluster
+  sluice serve -p policies --cert-dir certs --kubeconfig ~/.kube/config
+  sluice serve -p policies --cert-dir certs --record-folder recorded
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.option("--config", "file", type=FILE, help="YAML file with any of these settings.")
-@click.option("--kueue-config", type=FILE, help="Kueue's Configuration, YAML or JSON: how queues and jobs are treated.")
-@click.option("--policies", multiple=True, type=POLICIES, help="Policies: files, folders, or sluice.dev/NAME.")
-@click.option(
-    "--rules",
-    "queue_rules",
-    multiple=True,
-    type=TEXT,
-    shell_complete=rules,
-    help="QueuePolicy in force, by name. Can be repeated; later ones win.  [default: kueue]",
-)
-@click.option("--queue-rules", "former_rules", multiple=True, type=TEXT, hidden=True)
+@click.option("--kueue-config", type=FILE, help="File of Kueue's Configuration (YAML or JSON).")
+@policies_option("none")
+@rules_option("queue_rules", "kueue", former=["--queue-rules"])
 @click.option("--listen", type=PORT, help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
 @click.option(
     "--visibility-listen",
@@ -86,17 +87,21 @@ Examples:
     help="HOST:PORT for the visibility API, over TLS, for the API server.  [default: none]",
 )
 @click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
-@click.option("--ui", type=click.Choice([mode.value for mode in PageMode]),
-              help="Who may look at the page: nobody, everybody, or with a token.  [default: off]")  # fmt: skip
+@click.option(
+    "--ui",
+    type=Words([mode.value for mode in PageMode]),
+    help="Access to the page: off, read-only for everyone, or with a token (login).  [default: off]",
+)
 @click.option("--ui-listen", type=PORT, help="HOST:PORT of the page.  [default: 127.0.0.1:8090]")
 @click.option(
     "--cert-dir",
     type=PathOption(exists=True, file_okay=False),
-    help="Folder with tls.crt and tls.key.  [default: certs/dev]",
+    help="Folder of the certificate: tls.crt, tls.key, ca.crt.  [default: certs/dev]",
 )
 @click.option("--certificate-secret", type=Setting("name"), metavar="NAME",
               help="Secret for certificates that Sluice makes and rotates itself.  [default: none]")  # fmt: skip
-@click.option("--release", type=Setting("name"), help="Name of the Service and of the webhook configurations.")
+@click.option("--release", type=Setting("name"),
+              help="Name of the Service and of the webhook configurations.  [default: sluice]")  # fmt: skip
 @click.option(
     "--keep-registration/--no-keep-registration",
     default=None,
@@ -105,24 +110,28 @@ Examples:
 @click.option("--client-ca", type=FILE, help="CA certificates of allowed clients.  [default: all clients]")
 @click.option("--client-names", multiple=True, type=TEXT, metavar="NAME",
               help="Allowed common name of client certificates. Can be repeated.  [default: all]")  # fmt: skip
-@click.option("--kubeconfig", type=FILE, help="Kubeconfig file.  [default: the pod's service account, else your own]")
-@click.option("--context", type=TEXT, help="The kubeconfig's context.")
-@click.option("--cluster/--no-cluster", default=None, help="--no-cluster serves the policies only.")
-@click.option("--mode", type=click.Choice([mode.value for mode in QueueMode]), help="Who runs the queues.")
+@partial(cluster_options, default="the pod's service account, else your own")
+@click.option(
+    "--cluster/--no-cluster",
+    default=None,
+    help="Whether there is an API server; --no-cluster serves policies only.  [default: cluster]",
+)
+@click.option("--mode", type=Words([mode.value for mode in QueueMode]),
+              help="Who runs the queues: Sluice, an external Kueue, or none.  [default: embedded]")  # fmt: skip
 @click.option(
     "--refuse-impossible/--no-refuse-impossible",
     default=None,
-    help="Whether to deny jobs that their queue can never admit. Kueue lets them wait.  [default: deny]",
+    help="Deny jobs that their queue can never admit; Kueue keeps them pending.  [default: deny]",
 )
 @click.option("--namespace", type=Setting("name"), help="Sluice's own namespace.  [default: sluice-system]")
 @click.option(
-    "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose jobs are queued."
+    "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose objects are reviewed."
 )
-@click.option("--identity", type=TEXT, help="Name of this replica in the lease.")
+@click.option("--identity", type=TEXT, metavar="NAME", help="Name of this replica in the Lease.")
 @click.option(
-    "--leader-election/--no-leader-election", default=None, help="Use --no-leader-election only with one replica."
+    "--leader-election/--no-leader-election", default=None, help="Only with one replica: --no-leader-election."
 )
-@click.option("--lease-seconds", type=NUMBER, help="Duration of the lease in seconds.  [default: 15]")
+@click.option("--lease-seconds", type=NUMBER, help="Duration of the Lease in seconds.  [default: 15]")
 @click.option("--reload-seconds", type=NUMBER, help="Seconds between checks of the policy files.  [default: 1]")
 @click.option("--writes-per-second", type=NUMBER, help="Maximum writes to the API server per second.  [default: 50]")
 @click.option(
@@ -147,7 +156,7 @@ Examples:
 )
 @click.option(
     "--journal-users",
-    type=click.Choice([names.value for names in UserNames]),
+    type=Words([names.value for names in UserNames]),
     help="Whether the journal keeps user names or hashes them.  [default: keep]",
 )
 @click.option(
@@ -157,14 +166,19 @@ Examples:
 )
 @click.option("--journal-days", type=NUMBER, help="Days that the journal is kept.  [default: 31]")
 @click.option("--journal-megabytes", type=NUMBER, help="Maximum size of the journal, in MiB.  [default: 1024]")
-@click.option("--log-level", type=click.Choice(LEVELS), help="Log level.")
-@click.option("--log-format", type=click.Choice(LOG_FORMATS), help="Lines of text, or one JSON object a line.")
+@click.option("--log-level", type=Words(LEVELS), help="Log level.  [default: info]")
 @click.option(
-    "--traces/--no-traces", default=None, help="OpenTelemetry traces over OTLP/HTTP, to OTEL_EXPORTER_OTLP_ENDPOINT."
+    "--log-format",
+    type=Words(LOG_FORMATS),
+    help="Log format: lines of text, or one JSON object per line.  [default: text]",
 )
-def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> None:
+@click.option(
+    "--traces/--no-traces",
+    default=None,
+    help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT.  [default: no]",
+)
+def serve(file: Path | None, **options: Any) -> None:
     """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""
-    options["queue_rules"] += former_rules
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     told: list[Diagnostic] = []
     config = load(file, os.environ, flags, told)
@@ -173,7 +187,7 @@ def serve(file: Path | None, former_rules: tuple[str, ...], **options: Any) -> N
     if config.certificate_secret and not config.cluster:
         raise click.UsageError("--certificate-secret requires a cluster")
     if not config.certificate_secret and not (config.cert_dir / "tls.crt").exists():
-        hint = f"run `sluice certs --dir {config.cert_dir}`, or set --cert-dir"
+        hint = f"run `sluice certs --cert-dir {config.cert_dir}`, or set --cert-dir"
         raise click.UsageError(f"no tls.crt in {config.cert_dir}; {hint}")
     start_logging(config.log_level, config.log_format)
     gc.set_threshold(*YOUNG)
