@@ -212,7 +212,8 @@ def test_init_takes_a_kueue_in_place_of_samples():
     assert a == b
     done = invoke(init_command, "a", "--from-kueue", "kueue.yaml")
     assert done.exit_code == exits.BAD_INPUT
-    assert "kept  " in done.stderr and "already exists; use --force" in done.stderr
+    assert "kept  " in done.stderr
+    assert "already exists; use --force" in done.stderr
 
 
 def test_the_seeds_go_over(monkeypatch):
