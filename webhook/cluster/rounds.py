@@ -180,10 +180,9 @@ class RoundWriter:
         queue = self._queue_of(preemptor)
         message = preemption_message(self._view, decision, preemptor, queue)
         victim = self._find(decision.workload)
-        await self._stop(decision.workload, PREEMPTED, message, decision.reason.value)
-        self._report.workloads.preempted(queue, decision.reason)
-        if preemptor is not None and victim is not None:
-            tell_preempted(self._events, preemptor, victim, decision.cluster_queue)
+        if await self._stop(decision.workload, PREEMPTED, message, decision.reason.value):
+            self._report.workloads.preempted(queue, decision.reason)
+            tell_preempted(self._events, preemptor, victim, message, decision.cluster_queue)
 
     async def _evict(self, decision: Evicted) -> None:
         workload = self._find(decision.workload)
@@ -211,15 +210,18 @@ class RoundWriter:
         text = f"{EVICTIONS[DEACTIVATED]} due to {message}"
         await self._stop("/".join(key_of(workload)), f"{DEACTIVATES}{cause}", text, "")
 
-    async def _stop(self, key: str, reason: str, message: str, preemption: str, again: int = 0) -> None:
+    async def _stop(self, key: str, reason: str, message: str, preemption: str, again: int = 0) -> bool:
+        """Evict one, and say whether that was written now."""
         workload = self._find(key)
         if workload is None or holds(workload, EVICTED):
-            return
+            return False
         log.info("%s evicted: %s", key, message)
         new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption, again)
-        if await self._write(workload, new):
-            self._report.workloads.evicted(workload, reason, self._clock_ms())
-            tell_evicted(self._events, workload, reason, message)
+        if not await self._write(workload, new):
+            return False
+        self._report.workloads.evicted(workload, reason, self._clock_ms())
+        tell_evicted(self._events, workload, reason, message)
+        return True
 
     async def _write(self, workload: Object, new: dict[str, Any]) -> bool:
         """Write a status; say whether that was done. Raises Unavailable, after which it may have been."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -22,7 +22,7 @@ from webhook.api.job_to_workload import (
     workload_name,
     workload_of,
 )
-from webhook.api.snapshot.workload import ARRIVAL, ON_HOLD
+from webhook.api.snapshot.workload import ARRIVAL, GATE, ON_HOLD
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import FINALIZER, finalizers, is_marked, let_go, marked
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS
@@ -42,7 +42,7 @@ from webhook.jobs.job import Job
 from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.gvk import POD
-from webhook.store.errors import Conflict, NotFound
+from webhook.store.errors import Conflict, NotFound, Refused
 from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
@@ -145,9 +145,19 @@ class Actions:
         await self._create({**draft, "metadata": metadata}, *owners)
 
     async def _create(self, workload: Object, *owners: Object) -> None:
-        created = await self._writer.create(workload)
+        """Create a Workload. Raises StoreError; what the API server refuses is told, as nothing else would show it."""
+        try:
+            created = await self._writer.create(workload)
+        except Refused as error:
+            self.tell_refused(owners, str(error))
+            raise
         for owner in owners:
             self._events.tell(owner, "CreatedWorkload", f"Created Workload: {_name(created)}")
+
+    def tell_refused(self, owners: Iterable[Object], why: str) -> None:
+        """Tell those whom a Workload would belong to why they have none, or an old one."""
+        for owner in owners:
+            self._events.tell(owner, "ErrWorkloadCompose", why, warning=True)
 
     async def _resize(self, job: Object, described: Job, workload: Object) -> None:
         """Give a Workload the number of pods that its elastic job has."""
@@ -184,10 +194,7 @@ class Actions:
 
     async def _change(self, step: JobStep, job: Object, described: Job, workload: Object) -> None:
         if step is JobStep.RENEW:
-            await self._renew(workload, self.draft(job, described)[0])
-            self._events.tell(
-                job, "UpdatedWorkload", f"Updated not matching Workload for suspended job: {_name(workload)}"
-            )
+            await self._update(job, described, workload)
         elif step is JobStep.ADOPT:
             await self._adopt(job, workload)
         elif step is JobStep.REJECT:
@@ -308,6 +315,20 @@ class Actions:
         if not at(workload, ("metadata", "deletionTimestamp")):
             with suppress(NotFound, Conflict):  # the garbage collector was quicker
                 await self._writer.delete(workload)
+
+    async def _update(self, job: Object, described: Job, workload: Object) -> None:
+        """Write a Workload as its job would get it now, and tell of it."""
+        draft = self.draft(job, described)[0]
+        try:
+            await self._renew(workload, draft)
+        except Refused as error:
+            self.tell_refused((job,), str(error))
+            raise
+        note = f"Updated not matching Workload for suspended job: {_name(workload)}"
+        before, after = annotation(workload, GATE), annotation(draft, GATE)
+        if before != after:
+            note = f'Updated workload AdmissionGatedBy to "{after}"'
+        self._events.tell(job, "UpdatedWorkload", note)
 
     async def _renew(self, workload: Object, draft: Object) -> None:
         metadata, new = {**workload["metadata"]}, draft["metadata"]

@@ -19,11 +19,25 @@ from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.placement import started
 from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.workloads import conditions as workload_conditions
+from webhook.cluster.workloads.conditions import ADMITTED, QUOTA_RESERVED
+from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish
 from webhook.jobs.job import Job
-from webhook.jobs.pod_groups import GROUP, agreed, as_one_job, by_age, is_ready, may_run, of_role, phase_of, waits
+from webhook.jobs.pod_groups import (
+    GROUP,
+    agreed,
+    as_one_job,
+    by_age,
+    is_ready,
+    may_run,
+    of_role,
+    phase_of,
+    total_of,
+    waits,
+)
+from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of
 
@@ -66,6 +80,8 @@ class PodGroups:
             if told is not None:
                 await self._actions.tell(workload, workload_conditions.PODS_READY, *told)
                 return SOON
+        if step is GroupStep.NONE:
+            self._tell(name, pods, workload)
         if step is GroupStep.NONE or (step is GroupStep.FREE and not about):
             return None
         log.info("pod group %s/%s: %s", namespace, name, step.value)
@@ -74,6 +90,14 @@ class PodGroups:
         elif workload is not None:
             await self._take(step, about, pods, workload)
         return POLL if step is GroupStep.END else SOON
+
+    def _tell(self, name: str, pods: Sequence[Object], workload: Object | None) -> None:
+        """Tell the pods of a group what it waits for: for others of it, or for the checks of its Workload."""
+        if workload is not None:
+            if holds(workload, QUOTA_RESERVED) and not holds(workload, ADMITTED):
+                tell_checks(self._events, pods, workload)
+        elif (there := sum(map(may_run, pods))) < (total := total_of(pods) if pods else 0):
+            self._actions.tell_refused(pods, f"pod group {name} has {there} of {total} pods that may run")
 
     async def refresh(self, namespace: str, name: str) -> None:
         """Read a group from the store itself."""
@@ -99,6 +123,7 @@ class PodGroups:
             old = workload["metadata"].get("ownerReferences") or []
             references = [*old, *(shared_reference(pod) for pod in chosen)]
             await self._writer.metadata(workload, {"ownerReferences": references})
+            self._events.tell(workload, "OwnerReferencesAdded", f"Added {len(chosen)} owner reference(s)")
         elif step is GroupStep.RECLAIM:
             rows = [{"name": role, "count": count} for role, count in sorted(ended(pods, workload).items())]
             await self._writer.status(workload, {**workload["status"], "reclaimablePods": rows or None})

@@ -36,7 +36,8 @@ from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, next_step
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
-from webhook.cluster.workloads.conditions import EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
+from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
@@ -71,7 +72,7 @@ class Reconciler:
         events: EventRecorder,
         settings: QueueSettings,
     ) -> None:
-        self._view, self._writer, self._settings = view, writer, settings
+        self._view, self._writer, self._events, self._settings = view, writer, events, settings
         self._managed = ManagedJobs(view, opted, settings)
         self._owners = ViewOwners(view, settings)
         self._reclaims = settings.enabled("ReclaimablePods", default=True)
@@ -134,6 +135,7 @@ class Reconciler:
             step, workload = self._next(key, job, described, workload)
         except MALFORMED as error:
             log.error("%s is malformed and is skipped: %r", key, error)
+            self.actions.tell_refused((job,), f"the job cannot be read: {error!r}")
             return None
         told = readiness(job, described, workload, step) if self._settings.wait_for_pods_ready else None
         if told is not None and workload is not None:
@@ -142,6 +144,8 @@ class Reconciler:
         if step is JobStep.WAIT:
             return POLL
         if step is JobStep.NONE:
+            if workload is not None and holds(workload, QUOTA_RESERVED) and not holds(workload, ADMITTED):
+                tell_checks(self._events, (job,), workload)
             await self._ungater.ungate_of(workload)
             return await self._retire(job, workload)
         await self.actions.take(step, job, described, workload)
@@ -268,7 +272,10 @@ class Reconciler:
         """Say whether the job is part of one that a queue looks at; an owner that is not in view yet is asked for."""
         namespace, _ = key_of(job)
         for _ in range(DEPTH):
-            _, unknown = ancestors(job, namespace, self._owners)
+            above, unknown = ancestors(job, namespace, self._owners)
+            if len(above) >= DEPTH:
+                note = f"the job has more than {DEPTH} owners above each other; those beyond are not looked at"
+                self._events.tell(job, "JobNestingTooDeep", note, warning=True)
             if unknown is None:
                 break
             group, version = split_api_version(str(unknown.get("apiVersion")))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.api.view import View
-from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, QUOTA_RESERVED, REQUEUED
+from webhook.cluster.workloads.admission_checks import PENDING, states_of
+from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, PREEMPTED, QUOTA_RESERVED, REQUEUED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Preempted, Why
@@ -51,11 +52,24 @@ def tell_evicted(events: EventRecorder, workload: Object, reason: str, message: 
     events.tell(workload, f"EvictedDueTo{reason}", message)
 
 
-def tell_preempted(events: EventRecorder, preemptor: Object, victim: Object, queue: str) -> None:
-    """Tell the preemptor whose place it takes; `queue` is the ClusterQueue of the victim."""
-    name = "/".join(key_of(victim))
-    text = f"Preempted workload {name} (UID: {uid_of(victim)}) in ClusterQueue {queue}"
-    events.tell(preemptor, "PreemptedWorkload", text)
+def tell_preempted(
+    events: EventRecorder, preemptor: Object | None, victim: Object | None, message: str, queue: str
+) -> None:
+    """Tell the victim for whom it goes, and the preemptor whose place it takes; `queue` is that of the victim."""
+    if victim is None:
+        return
+    events.tell(victim, PREEMPTED, message)
+    if preemptor is not None:
+        name = "/".join(key_of(victim))
+        text = f"Preempted workload {name} (UID: {uid_of(victim)}) in ClusterQueue {queue}"
+        events.tell(preemptor, "PreemptedWorkload", text)
+
+
+def tell_checks(events: EventRecorder, jobs: Iterable[Object], workload: Object) -> None:
+    """Tell jobs what the checks of their Workload say while they are pending."""
+    rows = [row for row in states_of(workload) if row.get("state") == PENDING and row.get("message")]
+    for job in jobs if rows else ():
+        events.tell(job, "UpdatedAdmissionCheck", "; ".join(f"{row.get('name')}: {row['message']}" for row in rows))
 
 
 def tell_deactivated(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
