@@ -67,6 +67,31 @@ def test_every_view(tmp_path, policies):  # noqa: F811
     assert (policy["name"], policy["failurePolicy"], policy["line"]) == ("no-foo", "Fail", 3)
 
 
+def test_when_jobs_start(tmp_path, policies):  # noqa: F811
+    """At each place of a queue: when those before it have run their time, or whose run time is not known."""
+
+    async def go():
+        async with reading(tmp_path, policies) as page:
+            for name, cpu, runs in (("runs", "2", 600), ("next", "2", None), ("last", "1", 60)):
+                made = job(name, cpu=cpu)
+                made["metadata"]["annotations"] = {"sluice.dev/run-time-seconds": str(runs)} if runs else {}
+                await page.store.create(made)
+                await page.when("/ui/api/queues/cq", lambda q, name=name: name in str(q))
+            queue = await page.when("/ui/api/queues/cq", lambda q: len(q["waiting"]["rows"]) == 2)
+            starts = await page.answer("/ui/api/queues/cq/starts")
+            second = await page.answer("/ui/api/queues/cq/starts?offset=1")
+            alone = await page.answer("/ui/api/workloads/team-a/last/start?kind=Job")
+            runs = await page.answer("/ui/api/workloads/team-a/runs/start")
+            return queue, starts["starts"], second["starts"], alone, runs
+
+    queue, starts, second, alone, runs = asyncio.run(go())
+    (row,) = queue["running"]["rows"]
+    assert [start["start"] for start in starts] == [row["ends"], 0]
+    assert [start["startUnknown"] for start in starts] == ["", "Job/next has no run time"]
+    assert second == [alone] == starts[1:]
+    assert (runs["start"], runs["startUnknown"]) == (0, "")
+
+
 def test_events_tell_of_a_decision(tmp_path, policies):  # noqa: F811
     """The stream begins with all parts, then says that queues changed as soon as a job is decided about."""
 

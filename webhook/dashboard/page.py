@@ -25,6 +25,7 @@ from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.app import DashboardApp
 from webhook.dashboard.web.events import Listeners
 from webhook.dashboard.web.files import static_files
+from webhook.dashboard.web.forecasts import Forecasts
 from webhook.dashboard.web.long_work import LongWork
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy_reload.policies import Policies
@@ -47,7 +48,7 @@ class Page:
         self._log.begin(sources.policies.current)
         self._past = Past(sources.journal, self._samples, self._runs, self._ended, clock)
         store = sources.view.store
-        views = Views(sources, Access(store, clock), self._lives, self._log, self._past)
+        views = Views(sources, Access(store, clock), self._lives, self._log, self._past, Forecasts(sources, clock))
         self._work, self._listeners = LongWork(views), Listeners(self._marks)
         sessions = Sessions(store, clock) if login else None
         self.app = DashboardApp(views, self._work, self._listeners, self._session, static_files(), sessions)

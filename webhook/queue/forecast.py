@@ -6,6 +6,7 @@ the workloads that are copied and the heads that are looked at, never by the clo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 from typing import Final
@@ -67,7 +68,7 @@ def forecast(
     queue = state.by_queue.get(local.cluster_queue) if local is not None else None
     if rules is None or queue is None:
         return Start(None, "it is in no queue")
-    queues = _concerned(state, queue)
+    queues = concerned(state, queue)
     held = [entry for one in queues for entry in one.holders.values()]
     each = max(0, bounds.jobs - len(held)) // len(queues)
     ahead = _ahead(state, queue, workload)
@@ -75,11 +76,24 @@ def forecast(
         return Start(None, jobs_ahead(ahead) if ahead else f"more than {bounds.jobs:,} jobs run in its cohort")
     work = {entry.key: entry for one in queues for entry in _front(one, min(each, ahead + LATER))}
     work |= {entry.key: entry for entry in held}
-    facts = _facts(state, queues, [_calm(facts_of(e)) for e in work.values() if e.key != workload.key], workload)
-    return _Forward(facts, rules, workload.key, bounds, reporter).run(now)
+    facts = facts_at(state, queues, (entry for entry in work.values() if entry.key != workload.key))
+    facts = replace(facts, workloads=(*facts.workloads, _calm(workload)))
+    return _Forward(facts, rules, (workload.key,), bounds.heads, reporter).run(now)[workload.key]
 
 
-def _concerned(state: State, queue: PendingQueue) -> list[PendingQueue]:
+def facts_at(state: State, queues: Iterable[PendingQueue], work: Iterable[Entry]) -> Snapshot:
+    """Give the definitions of some queues, with some of what runs and waits in them: what `starts` goes on from."""
+    defined = state.accounting.kept(state.defined(tuple(_calm(facts_of(entry)) for entry in work)))
+    names = {one.queue.name for one in queues}
+    return replace(defined, cluster_queues=tuple(q for q in defined.cluster_queues if q.name in names))
+
+
+def starts(facts: Snapshot, rules: Rules, keys: Iterable[str], now: int, heads: int) -> dict[str, Start]:
+    """Estimate when each of some workloads starts, all of which wait in these facts; `heads` are looked at, at most."""
+    return _Forward(facts, rules, keys, heads, SILENT).run(now)
+
+
+def concerned(state: State, queue: PendingQueue) -> list[PendingQueue]:
     """Give the queues that have a part in it: those of the tree, or all where rules look at the usage of all."""
     assert state.rules is not None
     everywhere = any(name.startswith("facts") for names in state.rules.reads.values() for name in names)
@@ -98,13 +112,6 @@ def _front(queue: PendingQueue, most: int) -> list[Entry]:
     return nsmallest(most, queue.waiting(), key=queue.place_of())
 
 
-def _facts(state: State, queues: list[PendingQueue], work: list[Workload], workload: Workload) -> Snapshot:
-    """Give the definitions of some queues, with what runs and waits in them, and the workload."""
-    defined = state.accounting.kept(state.defined((*work, _calm(workload))))
-    names = {one.queue.name for one in queues}
-    return replace(defined, cluster_queues=tuple(q for q in defined.cluster_queues if q.name in names))
-
-
 def _calm(workload: Workload) -> Workload:
     """Give a workload whose pods are ready as soon as it starts: how long that takes nothing says."""
     if workload.pods_ready and not workload.unready_since:
@@ -113,27 +120,30 @@ def _calm(workload: Workload) -> Workload:
 
 
 class _Forward(Witness):
-    """One run forward, until a workload starts."""
+    """One run forward, until some workloads have started."""
 
-    def __init__(self, facts: Snapshot, rules: Rules, key: str, bounds: Bounds, reporter: Reporter) -> None:
-        self.key, self.at = key, -1
-        self.time = VirtualTime(State.from_snapshot(facts), rules, self, reporter, bounds.heads)
+    def __init__(self, facts: Snapshot, rules: Rules, keys: Iterable[str], heads: int, reporter: Reporter) -> None:
+        self.waiting, self.at = set(keys), dict[str, int]()
+        self.time = VirtualTime(State.from_snapshot(facts), rules, self, reporter, heads)
 
     def admitted(self, decision: Admitted, now: int) -> None:
-        if decision.workload == self.key and self.at < 0:
-            self.at = now
+        if decision.workload in self.waiting:
+            self.waiting.discard(decision.workload)
+            self.at[decision.workload] = now
 
-    def run(self, now: int) -> Start:
+    def run(self, now: int) -> dict[str, Start]:
         self._begin(now)
         self.time.settle(now)
-        first = explain(self.time.state, self.key)
-        while self.at < 0 and self.time.go_on():
+        first = {key: told.position for key in self.waiting if (told := explain(self.time.state, key)) is not None}
+        while self.waiting and self.time.go_on():
             pass
-        if self.at >= 0:
-            return Start(self.at)
-        told = explain(self.time.state, self.key)
+        found = {key: Start(at) for key, at in self.at.items()}
+        return found | {key: self._unknown(key, first.get(key, 0)) for key in self.waiting}
+
+    def _unknown(self, key: str, position: int) -> Start:
+        told = explain(self.time.state, key)
         if self.time.left <= 0 or told is None:
-            return Start(None, jobs_ahead(max(1, first.position - 1 if first is not None else 1)))
+            return Start(None, jobs_ahead(max(1, position - 1)))
         return _blocked(self.time.state, told)
 
     def _begin(self, now: int) -> None:

@@ -5,7 +5,15 @@ import msgspec
 from tests.dashboard.browser.two_teams import answers as two_teams
 from tests.dashboard.browser.two_teams.queues import COLUMNS, GPU, now
 from webhook.dashboard.model.policies import PoliciesView
-from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaCell, QuotaNode, WorkloadPage
+from webhook.dashboard.model.queues import (
+    ClusterView,
+    FoundWorkloads,
+    QueueView,
+    QuotaCell,
+    QuotaNode,
+    StartsView,
+    WorkloadPage,
+)
 from webhook.dashboard.model.workloads import WorkloadView
 
 QUEUES, PENDING, COHORTS = 1000, 50_000, 50
@@ -25,6 +33,8 @@ def crowd(path: tuple[str, ...], query: dict[str, str], revision: int) -> msgspe
             view = two_teams.queue("vision", revision)
             node = msgspec.structs.replace(view.node, name=name, pending=PENDING + revision)
             return msgspec.structs.replace(view, node=node, waiting=_page(int(query.get("offset") or 0)))
+        case ("queues", _, "starts"):
+            return StartsView(())
     return two_teams.answer(path, query, revision)
 
 

@@ -112,6 +112,23 @@ class WorkloadPage(JsonView, frozen=True):
     rows: tuple[WorkloadRow, ...] = ()
 
 
+class StartRow(JsonView, frozen=True):
+    """`/ui/api/workloads/{namespace}/{name}/start`: when a pending workload (`namespace/name`) is expected to start.
+
+    `start_unknown` says why `start` is not known. Further behind than some hundred jobs it is not.
+    """
+
+    workload: str
+    start: int = 0
+    start_unknown: str = ""
+
+
+class StartsView(JsonView, frozen=True):
+    """`/ui/api/queues/{name}/starts`: the same of a page of the pending workloads of a ClusterQueue."""
+
+    starts: tuple[StartRow, ...]
+
+
 class HistoryPoint(JsonView, frozen=True):
     """A queue from `at` to the next point: `reserved` by column, workloads `pending` and `admitted`.
 

@@ -14,7 +14,7 @@ from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, RuleClause, 
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.clause import below, clause_of
 from webhook.dashboard.views.life import Lives
-from webhook.dashboard.views.rows import Named, any_row, shortage_rows
+from webhook.dashboard.views.rows import Named, Rows, shortage_rows
 from webhook.offline.plan.objects import is_named, owner_of
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain
@@ -53,7 +53,7 @@ def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Na
     if entry is None:
         return None
     told = explain(state, key)
-    row = any_row(sources, entry, told)
+    row = Rows(sources, named).any(entry, told)
     doors = [door.name for door in state.local_queues.values() if door.namespace == row.namespace]
     return WorkloadView(
         sources.revision,

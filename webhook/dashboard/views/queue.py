@@ -9,7 +9,7 @@ from webhook.cluster.pace import Pass, every, in_order
 from webhook.dashboard.model.queues import FoundWorkloads, QueueHistory, QueueView, WorkloadPage
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import column_rows, columns_of, queue_node
-from webhook.dashboard.views.rows import Sees, any_row, waiting_row
+from webhook.dashboard.views.rows import Named, Rows, Sees, jobs_of
 from webhook.queue.explain import Gathered, explain
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
 
@@ -45,9 +45,10 @@ def queue_view(sources: Sources, name: str, wanted: Wanted, sees: Sees, past: Qu
         return None
     yield
     shown = _shown(sees, wanted.namespace)
-    running = yield from _running(sources, line, wanted, shown)
-    waiting = yield from _waiting(sources, line, wanted, shown)
-    finished = yield from _finished(sources, past.ended, shown)
+    made = Rows(sources, Named(jobs_of(sources), sees))
+    running = yield from _running(made, line, wanted, shown)
+    waiting = yield from _waiting(made, line, wanted, shown)
+    finished = yield from _finished(made, past.ended, shown)
     doors = tuple(sorted(key for key, door in state.local_queues.items() if door.cluster_queue == name))
     seen = tuple(door for door in doors if sees(door.partition("/")[0]))
     columns = column_rows(columns_of(state))
@@ -62,41 +63,51 @@ def _shown(sees: Sees, namespace: str) -> Callable[[Entry], bool]:
     return lambda entry: sees(entry.workload.namespace)
 
 
-def _running(
-    sources: Sources, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]
-) -> Pass[WorkloadPage]:
+def _running(made: Rows, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
     holders = yield from in_order(list(line.holders.values()), lambda entry: (_reserved_at(entry), entry.key))
     found = yield from _chosen(holders, shown)
     rows = []
     for pause, (_, entry) in every(found[wanted.running_offset :][: wanted.limit], EXPLAINED):
-        rows.append(any_row(sources, entry, None))
+        rows.append(made.any(entry, None))
         if pause:
             yield
     return WorkloadPage(len(holders), len(found), wanted.running_offset, tuple(rows))
 
 
-def _waiting(
-    sources: Sources, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]
-) -> Pass[WorkloadPage]:
+def waiting_keys(sources: Sources, name: str, wanted: Wanted, sees: Sees) -> Pass[list[str]]:
+    """Give the pending workloads of the same part of a queue's list, as `namespace/name`."""
+    line = sources.state.by_queue.get(name)
+    if line is None:
+        return []
+    _, found = yield from _in_line(line, _shown(sees, wanted.namespace))
+    return [entry.key for _, entry in found[wanted.offset :][: wanted.limit]]
+
+
+def _in_line(line: PendingQueue, shown: Callable[[Entry], bool]) -> Pass[tuple[int, list[tuple[int, Entry]]]]:
+    """Count what waits in a queue, and give what is shown of it, in its order with the positions."""
     place = line.place_of()
     # one that goes elsewhere between two steps has no place here any more
     entries = yield from in_order(list(line.waiting()), lambda entry: place(entry) if _waits(entry, line) else ())
     entries = [entry for entry in entries if _waits(entry, line)]
-    found = yield from _chosen(entries, shown)
+    return len(entries), (yield from _chosen(entries, shown))
+
+
+def _waiting(made: Rows, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
+    total, found = yield from _in_line(line, shown)
     gathered, rows = Gathered(), []
     for pause, (position, entry) in every(found[wanted.offset :][: wanted.limit], EXPLAINED):
         if _waits(entry, line):
-            rows.append(waiting_row(sources, entry, gathered, position))
+            rows.append(made.waiting(entry, gathered, position))
         if pause:
             yield
-    return WorkloadPage(len(entries), len(found), wanted.offset, tuple(rows))
+    return WorkloadPage(total, len(found), wanted.offset, tuple(rows))
 
 
-def _finished(sources: Sources, ended: Sequence[str], shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
-    entries = [entry for key in ended if (entry := sources.state.entries.get(key)) is not None]
+def _finished(made: Rows, ended: Sequence[str], shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
+    entries = [entry for key in ended if (entry := made.sources.state.entries.get(key)) is not None]
     rows = []
     for pause, entry in every([entry for entry in entries if shown(entry)], EXPLAINED):
-        rows.append(any_row(sources, entry, None))
+        rows.append(made.any(entry, None))
         if pause:
             yield
     return WorkloadPage(len(entries), len(rows), 0, tuple(rows))
@@ -125,12 +136,13 @@ def find(sources: Sources, text: str, sees: Sees) -> Pass[FoundWorkloads]:
     state, wanted = sources.state, text.casefold()
     queues = [name for name in sorted(state.by_queue) if wanted in name.casefold()][:FOUND]
     gathered, rows = Gathered(), []
+    made = Rows(sources, Named(jobs_of(sources), sees))
     for pause, (key, entry) in every(list(state.entries.items())):
         if pause:
             yield
         if wanted not in key.casefold() or not sees(entry.workload.namespace):
             continue
-        rows.append(any_row(sources, entry, explain(state, key, gathered)))
+        rows.append(made.any(entry, explain(state, key, gathered)))
         yield
         if len(rows) == FOUND:
             break

@@ -44,13 +44,12 @@ class Named:
             return JobRef(cluster_queue=cluster_queue)
         return JobRef(workload, self.job(workload) or job, cluster_queue)
 
-    def start_unknown(self, told: Pending) -> str:
-        """Say why there is no expected start; a job that the reader may not see has no name."""
-        if not told.start_job:
-            return told.start_unknown
-        namespace = told.start_job.partition("/")[0]
-        name = (self.job(told.start_job) or told.start_job) if self.sees(namespace) else HIDDEN
-        return told.start_unknown.replace(told.start_job, name, 1)
+    def start_unknown(self, why: str, job: str) -> str:
+        """Say why there is no expected start; a job (`namespace/name`) that the reader may not see has no name."""
+        if not job:
+            return why
+        name = (self.job(job) or job) if self.sees(job.partition("/")[0]) else HIDDEN
+        return why.replace(job, name, 1)
 
 
 def jobs_of(sources: Sources) -> JobOf:
@@ -68,42 +67,61 @@ def ref_of(workload: Object) -> JobRef:
     return JobRef("/".join(key_of(workload)), _job(workload))
 
 
-def waiting_row(sources: Sources, entry: Entry, gathered: Gathered, position: int) -> WorkloadRow:
-    """Give the row of one that waits; those of one queue share what is `gathered`."""
-    told = describe(sources.state, entry, gathered, position)
-    return _row(sources, entry, PENDING, told)
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Makes the rows of lists for one reader."""
 
+    sources: Sources
+    named: Named
 
-def any_row(sources: Sources, entry: Entry, told: Pending | None) -> WorkloadRow:
-    """Give the row of one wherever it stands; `told` is why it waits."""
-    found = sources.workload(entry.key)
-    if found is not None:
-        return _row(sources, entry, workload_state(found)[0], told)
-    if entry.workload.finished:
-        return _row(sources, entry, FINISHED, None)
-    if entry.status == Status.HOLDING:
-        return _row(sources, entry, ADMITTED if entry.admitted else RESERVED, told)
-    return _row(sources, entry, PENDING if entry.workload.active else INACTIVE, told)
+    def waiting(self, entry: Entry, gathered: Gathered, position: int) -> WorkloadRow:
+        """Give the row of one that waits; those of one queue share what is `gathered`."""
+        return self._row(entry, PENDING, describe(self.sources.state, entry, gathered, position))
 
+    def any(self, entry: Entry, told: Pending | None) -> WorkloadRow:
+        """Give the row of one wherever it stands; `told` is why it waits."""
+        found = self.sources.workload(entry.key)
+        if found is not None:
+            return self._row(entry, workload_state(found)[0], told)
+        if entry.workload.finished:
+            return self._row(entry, FINISHED, None)
+        if entry.status == Status.HOLDING:
+            return self._row(entry, ADMITTED if entry.admitted else RESERVED, told)
+        return self._row(entry, PENDING if entry.workload.active else INACTIVE, told)
 
-def _row(sources: Sources, entry: Entry, state: str, told: Pending | None) -> WorkloadRow:
-    workload, admission, found = entry.workload, entry.admission, sources.workload(entry.key)
-    since = admission.reserved_at if admission is not None else 0
-    ends = since + workload.run_time if admission is not None and workload.run_time is not None else 0
-    return WorkloadRow(
-        workload.namespace,
-        workload.name,
-        state,
-        job="" if found is None else _job(found),
-        local_queue=workload.queue_name,
-        cluster_queue=_queue(sources, entry, found),
-        user=workload.user,
-        priority=workload.priority,
-        created=_created(found) or workload.created,
-        asks=requests_of(workload),
-        ends=ends,
-        **{"since": since, **_wait_or_end(sources, told, found, state)},
-    )
+    def _row(self, entry: Entry, state: str, told: Pending | None) -> WorkloadRow:
+        workload, admission, found = entry.workload, entry.admission, self.sources.workload(entry.key)
+        since = admission.reserved_at if admission is not None else 0
+        ends = since + workload.run_time if admission is not None and workload.run_time is not None else 0
+        rest: dict[str, Any] = {}
+        if told is not None:
+            rest = self._wait(told) | ({"since": queued_at(found)} if found is not None and state == PENDING else {})
+        elif found is not None and state == FINISHED:
+            rest = _end(found)
+        return WorkloadRow(
+            workload.namespace,
+            workload.name,
+            state,
+            job="" if found is None else _job(found),
+            local_queue=workload.queue_name,
+            cluster_queue=_queue(self.sources, entry, found),
+            user=workload.user,
+            priority=workload.priority,
+            created=_created(found) or workload.created,
+            asks=requests_of(workload),
+            ends=ends,
+            **{"since": since, **rest},
+        )
+
+    def _wait(self, told: Pending) -> dict[str, Any]:
+        return {
+            "position": told.position,
+            "place": told.place.value,
+            "reason": told.reason.value,
+            "message": message_of(told),
+            "start": told.start or 0,
+            "start_unknown": self.named.start_unknown(told.start_unknown, told.start_job),
+        }
 
 
 def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
@@ -119,24 +137,6 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
 def queue_of(workload: Object) -> str:
     """Name the ClusterQueue that a Workload holds quota of, or held when it ended; empty for none."""
     return str(at(workload, ("status", "admission", "clusterQueue")) or "")
-
-
-def _wait_or_end(sources: Sources, told: Pending | None, found: Object | None, state: str) -> dict[str, Any]:
-    if told is not None:
-        own = Named(jobs_of(sources), lambda namespace: told.workload.startswith(f"{namespace}/"))
-        since = {"since": queued_at(found)} if found is not None and state == PENDING else {}
-        return {**_wait(told), "start_unknown": own.start_unknown(told), **since}
-    return _end(found) if found is not None and state == FINISHED else {}
-
-
-def _wait(told: Pending) -> dict[str, Any]:
-    return {
-        "position": told.position,
-        "place": told.place.value,
-        "reason": told.reason.value,
-        "message": message_of(told),
-        "start": told.start or 0,
-    }
 
 
 def _end(found: Object) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def outlook(
         reason=told.reason.value,
         message=message_of(told),
         start=told.start or 0,
-        start_unknown=named.start_unknown(told),
+        start_unknown=named.start_unknown(told.start_unknown, told.start_job),
         shortages=shortage_rows(told.shortages, named),
     )
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.policies import PoliciesView
-from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode
+from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode, StartRow, StartsView
 from webhook.dashboard.model.workloads import WorkloadView
 from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
@@ -15,11 +15,13 @@ from webhook.dashboard.views.cluster import cluster_view
 from webhook.dashboard.views.job import Recorded, find_workload, workload_view
 from webhook.dashboard.views.life import Lives
 from webhook.dashboard.views.policies import PolicyLog, policies_view
-from webhook.dashboard.views.queue import QueuePast, find, queue_view
+from webhook.dashboard.views.queue import QueuePast, find, queue_view, waiting_keys
 from webhook.dashboard.views.rows import Named, Sees, jobs_of
 from webhook.dashboard.web.access import Access, PageReader
+from webhook.dashboard.web.forecasts import Forecasts
 from webhook.dashboard.web.query import Query, lists, nodes, number, text
 from webhook.jobs.describe import row_of
+from webhook.queue.pending.queue import Status
 from webhook.server.responses import StatusError
 from webhook.store.objects import Object
 
@@ -37,6 +39,7 @@ class Views:
     lives: Lives
     log: PolicyLog
     past: Past
+    forecasts: Forecasts
 
     async def cluster(self, reader: PageReader, query: Query) -> ClusterView:
         """Give the tree of cohorts and queues."""
@@ -61,6 +64,32 @@ class Views:
         if view is None:
             raise StatusError(f'ClusterQueue "{name}" is gone', 404)
         return view
+
+    async def starts(self, reader: PageReader, name: str, query: Query) -> StartsView:
+        """Give when the pending workloads of a part of a queue's list start."""
+        queues = await self._queues(reader)
+        if name not in self.sources.state.by_queue or (queues is not None and name not in queues):
+            raise StatusError(f'ClusterQueue "{name}" does not exist, or you may not get it', 404)
+        sees = await self._sees(reader, name)
+        keys = await in_slices(waiting_keys(self.sources, name, lists(query), sees))
+        return StartsView(tuple(await self._start_rows(name, keys, sees)))
+
+    async def start(self, reader: PageReader, namespace: str, name: str, query: Query) -> StartRow:
+        """Give when one workload starts."""
+        found = await self.found(reader, namespace, name, query)
+        key = f"{namespace}/{found['metadata']['name']}"
+        entry = self.sources.state.entries.get(key)
+        line = entry.pending_queue if entry is not None else None
+        if entry is None or line is None or entry.status != Status.WAITING:
+            return StartRow(key)
+        sees = await self._sees(reader, line.queue.name)
+        (row,) = await self._start_rows(line.queue.name, [key], sees)
+        return row
+
+    async def _start_rows(self, queue: str, keys: list[str], sees: Sees) -> list[StartRow]:
+        told, named = await self.forecasts.of(queue, keys), Named(jobs_of(self.sources), sees)
+        found = [(key, told[key]) for key in keys]
+        return [StartRow(key, start.at or 0, named.start_unknown(start.unknown, start.job)) for key, start in found]
 
     async def workload(self, reader: PageReader, namespace: str, name: str, query: Query) -> WorkloadView:
         """Give one Workload."""

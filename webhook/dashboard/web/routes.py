@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from webhook.dashboard.model.json_view import JsonView
 from webhook.dashboard.model.policies import PoliciesView
-from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView
+from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, StartRow, StartsView
 from webhook.dashboard.model.simulation import ProgressView, SimulationView, TraceView
 from webhook.dashboard.model.workloads import WhatIf, WorkloadView
 from webhook.dashboard.web.access import PageReader
@@ -67,6 +67,18 @@ ROUTES: Final = (
         WhatIf,
         ("kind", "resource", "gpus", "queue", "priority"),
         lambda w, q: w.what_if(q.reader, q.names["namespace"], q.names["name"], q.query),
+    ),
+    Route(
+        "/ui/api/queues/{name}/starts",
+        StartsView,
+        ("offset", "limit", "namespace"),
+        lambda w, q: w.views.starts(q.reader, q.names["name"], q.query),
+    ),
+    Route(
+        "/ui/api/workloads/{namespace}/{name}/start",
+        StartRow,
+        ("kind",),
+        lambda w, q: w.views.start(q.reader, q.names["namespace"], q.names["name"], q.query),
     ),
     Route("/ui/api/find", FoundWorkloads, ("text",), lambda w, q: w.views.find(q.reader, q.query)),
     Route("/ui/api/policies", PoliciesView, (), lambda w, q: w.views.policies(q.reader)),

@@ -15,6 +15,8 @@ from tests.dashboard.browser.two_teams.rules import policies, simulation, trace
 from webhook.dashboard.model.queues import (
     ClusterView,
     FoundWorkloads,
+    StartRow,
+    StartsView,
 )
 from webhook.dashboard.model.session import SessionView
 from webhook.dashboard.model.simulation import ProgressView
@@ -44,6 +46,12 @@ def answer(path: tuple[str, ...], query: dict[str, str], revision: int) -> msgsp
             return queue(name, revision)
         case ("workloads", namespace, name):
             return workload(namespace, name, revision)
+        case ("queues", name, "starts"):
+            rows = queue(name, revision).waiting.rows
+            return StartsView(tuple(StartRow(f"{r.namespace}/{r.name}", r.start, r.start_unknown) for r in rows))
+        case ("workloads", namespace, name, "start"):
+            row = workload(namespace, name, revision).workload
+            return StartRow(f"{namespace}/{name}", row.start, row.start_unknown)
         case ("workloads", _, _, "what-if"):
             return what_if(query, revision)
         case ("policies",):

@@ -125,7 +125,7 @@ def waiting(at: int) -> tuple[WorkloadRow, ...]:
         "WaitingForQuota",
         "main: requests 16 nvidia.com/gpu of a100, 3 free",
         at + 95 * MINUTE,
-        at - 42 * MINUTE,
+        since=at - 42 * MINUTE,
     )
     behind = "main: requests 8 nvidia.com/gpu of a100, 3 free"
     return (

@@ -16,14 +16,18 @@ async function load({ path, query }, signal, before, show) {
   const workload = await ask(["workloads", ...path.slice(0, 2)], { kind: query.kind }, signal);
   const question = asked(query);
   const key = JSON.stringify(question);
-  const shown = { workload, key, other: {}, revision: workload.revision };
-  if (before?.key === key) return { ...shown, other: before.other };
-  if (!question) return shown;
-  show({ ...shown, key: "" });
-  return { ...shown, other: await tried(ask(["workloads", ...path.slice(0, 2), "what-if"], { ...question, kind: query.kind }, signal)) };
+  const shown = { workload, key, other: {}, start: before?.start, revision: workload.revision };
+  const again = before?.key === key;
+  if (!waitsForQuota(workload.workload)) return shown;
+  show({ ...shown, other: again ? before.other : {}, key: again ? key : "" });
+  const about = (what, more) => tried(ask(["workloads", ...path.slice(0, 2), what], { ...more, kind: query.kind }, signal));
+  const { answer: start } = await about("start");
+  if (again) return { ...shown, other: before.other, start };
+  return { ...shown, other: question ? await about("what-if", question) : {}, start };
 }
 
-function draw({ workload: answer, other }, route) {
+function draw({ workload: told, other, start }, route) {
+  const answer = { ...told, workload: { ...told.workload, ...shownOf(start) } };
   const { workload: row, at } = answer;
   const queue = row.clusterQueue && h("a", { href: address("queues", [row.clusterQueue]) }, row.clusterQueue);
   return [
@@ -50,6 +54,9 @@ function draw({ workload: answer, other }, route) {
     ])),
   ];
 }
+
+/** What a forecast knows of the start; nothing while there is none. */
+const shownOf = (start) => (start ? { start: start.start, startUnknown: start.startUnknown } : {});
 
 const waitsForQuota = (row) => Boolean(row.place || row.position || row.reason);
 

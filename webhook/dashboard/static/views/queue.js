@@ -1,6 +1,6 @@
 /** One queue: its quota, who waits and who runs, and what it was like. */
 
-import { ask } from "../page/ask.js";
+import { ask, tried } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { address, withQuery } from "../page/route.js";
 import { said } from "../page/sentences.js";
@@ -16,11 +16,17 @@ const ROWS = 50;
 const MINUTE = 60_000;
 const SPANS = { "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000, "28d": 2_419_200_000 };
 
-function load({ path: [name], query }, signal) {
+async function load({ path: [name], query }, signal, before, show) {
   const span = SPANS[query.span];
   const since = span && Math.floor((Date.now() - span) / MINUTE) * MINUTE; // whole minutes: the same question more often
   const { offset, "running-offset": running } = query;
-  return ask(["queues", name], { offset, limit: ROWS, "running-offset": running, since }, signal);
+  const answer = await ask(["queues", name], { offset, limit: ROWS, "running-offset": running, since }, signal);
+  if (!answer.waiting.rows.length) return answer;
+  const known = before?.starts ?? {};
+  show({ ...answer, starts: known });
+  const { answer: told } = await tried(ask(["queues", name, "starts"], { offset, limit: ROWS }, signal));
+  const starts = told ? Object.fromEntries(told.starts.map((row) => [row.workload, row])) : known;
+  return { ...answer, starts };
 }
 
 function draw(answer, route, { width }) {
@@ -52,7 +58,7 @@ function hidden({ total, visible }) {
   return visible < total && h("p", { class: "quiet" }, words().hiddenRows(number(total - visible)));
 }
 
-function waitingTable({ rows = [] }, { at }) {
+function waitingTable({ rows = [] }, { at, starts = {} }) {
   const columns = [
     { head: words().position, kind: "number", cell: (row) => row.position ? number(row.position) : "–" },
     { head: words().job, cell: jobLink },
@@ -60,7 +66,7 @@ function waitingTable({ rows = [] }, { at }) {
     { head: words().why, kind: "text", cell: reason },
     { head: words().priority, kind: "number", cell: (row) => String(row.priority ?? 0) },
     { head: words().waits, kind: "number", cell: (row) => row.since ? duration(at - row.since) : "" },
-    { head: words().start, cell: (row) => start(row, at) },
+    { head: words().start, cell: (row) => start({ ...row, ...starts[`${row.namespace}/${row.name}`] }, at) },
   ];
   return table({ caption: words().pendingCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
 }
