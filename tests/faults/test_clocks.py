@@ -31,7 +31,7 @@ class Skew:
 
 SKEWS = {
     "leader at a tenth": Skew("leader", {"rate": 0.1}, hands_over=True),
-    "follower thirty times as fast": Skew("follower", {"rate": 30}, hands_over=True),
+    "follower twelve times as fast": Skew("follower", {"rate": 12}, hands_over=True),
     "leader an hour ahead": Skew("leader", {"jump": 3600}),
     "leader at three quarters": Skew("leader", {"rate": 0.75}),
     "leader three times as fast": Skew("leader", {"rate": 3}),
