@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -35,6 +34,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.publish import Publisher
 from webhook.cluster.queues.transitions import Transitions
+from webhook.cluster.repeated import Repeated
 from webhook.cluster.rounds import RoundWriter
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Upkeep
@@ -57,11 +57,6 @@ SHORT: Final = 5
 """Times as long as a round took, where that is less: one that had nothing to write is over in a moment."""
 TICK: Final = 5.0
 """Seconds after which a round is made anyway: rules may look at the clock."""
-PUBLISH_EVERY: Final = 0.5
-REST: Final = 10
-"""So many times as long as publishing took is waited for before the next time, `PUBLISH_EVERY` at most."""
-SHORT_REST: Final = 2
-"""The same where somebody waits for what is written."""
 FOLLOW_EVERY: Final = 0.1
 """Seconds between two looks of a replica that does not lead: few changes at once keep no review waiting."""
 AFTER_FAILURE: Final = 1.0
@@ -82,7 +77,7 @@ class Controller:
     ) -> None:
         self._view, self._clocks, self._report, self._leader = view, clocks, report, leader
         self._leading = False
-        self._dirty, self._news, self._soon = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._dirty = asyncio.Event()
         self._writer = LeaderWriter(view, self._may_write, clocks.now)
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
@@ -104,6 +99,8 @@ class Controller:
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
         self._publisher = Publisher(means, report, core, self.counts)
+        self._telling = Repeated(self._tell, clocks.monotonic)
+        self._publishing = Repeated(self._publish, clocks.monotonic)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -137,8 +134,8 @@ class Controller:
             self._upkeep.heard(gvk, old, new)
         self._provisioner.heard(gvk, old, new)
         if _is_waited_for(gvk, new):
-            self._soon.set()
-            self._news.set()
+            self._telling.hurry()
+            self._publishing.hurry()
         if matters_to_core(gvk, old, new):
             self._dirty.set()
         if not self._leading:
@@ -204,7 +201,11 @@ class Controller:
             begun.result()
             tasks.remove(begun)
             tasks.add(asyncio.create_task(self._decide(), name="rounds of decisions"))
-            tasks.add(asyncio.create_task(self._publish(), name="status of Workloads and queues"))
+            self._explainer.begin()
+            self._upkeep.look_at_all()
+            self._provisioner.look_at_all()
+            tasks.add(asyncio.create_task(self._telling.run(), name="status of Workloads"))
+            tasks.add(asyncio.create_task(self._publishing.run(), name="status of queues"))
             if self._recovery is not None:
                 tasks.add(asyncio.create_task(self._recovery.run(), name="pods of unreachable nodes"))
             tasks.add(asyncio.create_task(self._affected.run(), name="jobs that changes concern"))
@@ -263,7 +264,8 @@ class Controller:
             if is_first:
                 log.info("the first round took %.1f s", took)
                 is_first = False
-            self._news.set()
+            self._telling.news()
+            self._publishing.news()
             await self._wait(wanted, min(GATHER, SHORT * took))
 
     async def _wait(self, wanted: int | None, gather: float) -> None:
@@ -277,24 +279,14 @@ class Controller:
         except TimeoutError:
             return
 
+    async def _tell(self) -> None:
+        """Bring the status of each Workload up to date: one write after the other, for up to minutes."""
+        await self._upkeep.run(await self._explainer.run())
+
     async def _publish(self) -> None:
-        self._explainer.begin()
-        self._upkeep.look_at_all()
-        self._provisioner.look_at_all()
-        while True:
-            self._news.clear()
-            self._soon.clear()
-            began = self._clocks.monotonic()
-            try:
-                await self._upkeep.run(await self._explainer.run())
-                await self._provisioner.run()
-                await self._publisher.publish()
-            except NotLeading:
-                return
-            took = self._clocks.monotonic() - began
-            await asyncio.sleep(min(PUBLISH_EVERY, max(GATHER, SHORT_REST * took)))
-            await _wait(self._soon, min(PUBLISH_EVERY, (REST - SHORT_REST) * took))
-            await _wait(self._news, PUBLISH_EVERY)
+        """Bring the status of queues up to date, and the requests of checks."""
+        await self._publisher.publish()
+        await self._provisioner.run()
 
 
 def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:
@@ -302,13 +294,6 @@ def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:
     if gvk in (CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK):
         return new is None or bool(new["metadata"].get("deletionTimestamp"))
     return gvk == WORKLOAD and new is not None and holds(new, WAITING) and holds(new, QUOTA_RESERVED)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, so long at most. Not `wait_for`: in Python 3.11 it swallows a cancellation that meets it."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
 
 
 async def _for_ever() -> None:
