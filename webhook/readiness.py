@@ -12,19 +12,19 @@ from webhook.cluster.api.view import View
 from webhook.cluster.webhooks.registered import Registered
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy_reload.reload import PolicyFiles
-from webhook.server.health import Condition, Probe
+from webhook.server.health import HealthCondition, Probe
 from webhook.tls.serving import ServingCertificate
 
 
 def policies(files: PolicyFiles) -> Probe:
     """Say what is in force. Changed files with errors do not make a replica unready: it has the last good ones."""
 
-    def condition() -> Condition:
+    def condition() -> HealthCondition:
         bundle = files.current.bundle
         told = f"{len(bundle.policies)} policies, {bundle.digest[:19]}"
         if files.problem:
             told += f"; the changed files have errors and are not used: {files.problem.splitlines()[0]}"
-        return Condition(True, told)
+        return HealthCondition(True, told)
 
     return condition
 
@@ -32,9 +32,9 @@ def policies(files: PolicyFiles) -> Probe:
 def certificate(serving: ServingCertificate, now: Callable[[], datetime]) -> Probe:
     """Say until when the certificate is valid."""
 
-    def condition() -> Condition:
+    def condition() -> HealthCondition:
         problem = f"; {serving.problem}" if serving.problem else ""
-        return Condition(serving.expires > now(), f"valid until {serving.expires:%Y-%m-%d}{problem}")
+        return HealthCondition(serving.expires > now(), f"valid until {serving.expires:%Y-%m-%d}{problem}")
 
     return condition
 
@@ -46,7 +46,7 @@ def view(local: View, kinds: Sequence[GroupVersionKind], params: ParamKinds, fil
     would be in vain: a Service leads to replicas that are ready.
     """
 
-    def condition() -> Condition:
+    def condition() -> HealthCondition:
         told, ready = [], True
         problems = local.problems(kinds) | params.problems(files.current.bundle.param_kinds)
         for kind, problem in problems.items():
@@ -54,7 +54,7 @@ def view(local: View, kinds: Sequence[GroupVersionKind], params: ParamKinds, fil
             ready = ready and converter is not None and converter[1] == here
             why = _conversion(converter[1], here) if converter else problem
             told.append(f"{kind} ({why})" if why else kind)
-        return Condition(ready, f"not listed yet: {', '.join(told)}" if told else "")
+        return HealthCondition(ready, f"not listed yet: {', '.join(told)}" if told else "")
 
     return condition
 
@@ -71,4 +71,4 @@ def _conversion(service: str, here: str) -> str:
 
 def registration(registered: Registered) -> Probe:
     """Say how what is registered differs. It does not make a replica unready: no restart would mend it."""
-    return lambda: Condition(True, registered.detail)
+    return lambda: HealthCondition(True, registered.detail)

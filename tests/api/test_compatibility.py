@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webhook.api.compatibility.feature import State
+from webhook.api.compatibility.feature import FeatureState
 from webhook.api.compatibility.gates import FIXED, READ, SAME
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.page import page
@@ -54,7 +54,7 @@ def test_a_gate_that_is_read_is_read_somewhere():
 @pytest.mark.parametrize("feature", [*KUEUE, *VOLCANO], ids=lambda f: f.name)
 def test_what_is_there_is_shown_by_a_test(feature):
     """A feature that is there, in part or in another way, names a test; each named test exists."""
-    assert feature.test or feature.state == State.NO
+    assert feature.test or feature.state == FeatureState.NO
     assert (ROOT / feature.test).exists()
 
 

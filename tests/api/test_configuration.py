@@ -7,7 +7,7 @@ from webhook.api.compatibility import gates
 from webhook.api.configuration.read import SECTIONS, from_configuration
 from webhook.api.configuration.sections import (
     AdmissionFairSharing,
-    FairSharing,
+    FairSharingSection,
     Integrations,
     LocalQueueMetrics,
     Metrics,
@@ -15,7 +15,7 @@ from webhook.api.configuration.sections import (
     QuotaCheckStrategy,
     RequeuingStrategy,
     RequeuingTimestamp,
-    Resources,
+    ResourceSettings,
     Retention,
     Transformation,
     WaitForPodsReady,
@@ -52,21 +52,21 @@ READ = [
     ("admissionFairSharing: {usageSamplingInterval: 0s}",
      {"admission_fair_sharing": AdmissionFairSharing(0, 300_000)}),
     ("fairSharing: {preemptionStrategies: [LessThanInitialShare]}",
-     {"fair_sharing": FairSharing(("LessThanInitialShare",))}),
+     {"fair_sharing": FairSharingSection(("LessThanInitialShare",))}),
     ("admissionFairSharing: {usageHalfLifeTime: 168h, resourceWeights: {cpu: 0.5}}",
      {"admission_fair_sharing": AdmissionFairSharing(604_800_000, 300_000, {"cpu": 0.5})}),
     (
         "resources: {excludeResourcePrefixes: [example.com/], quotaCheckStrategy: BlockUndeclared, transformations:"
         " [{input: a, strategy: Replace, multiplyBy: pods, outputs: {cpu: 500m}}, {input: b}]}",
         {
-            "resources": Resources(
+            "resources": ResourceSettings(
                 ("example.com/",),
                 (Transformation("a", {"cpu": 500_000_000}, False, "pods"), Transformation("b")),
             )
         },
     ),
     ("resources: {quotaCheckStrategy: IgnoreUndeclared}",
-     {"resources": Resources(quota_check_strategy=QuotaCheckStrategy.IGNORE)}),
+     {"resources": ResourceSettings(quota_check_strategy=QuotaCheckStrategy.IGNORE)}),
     ("metrics: {localQueueMetrics: {enable: true, localQueueSelector: {matchLabels: {a: b}}}}",
      {"metrics": Metrics(LocalQueueMetrics(enable=True, selector={"matchLabels": {"a": "b"}}))}),
     ("metrics: {localQueueMetrics: {}}", {"metrics": Metrics(LocalQueueMetrics(enable=False))}),
@@ -177,7 +177,7 @@ def test_the_file_of_an_option_is_read_and_told(tmp_path):
     (tmp_path / "kueue.json").write_text('{"fairSharing": {}, "metrics": {"bindAddress": ":1"}}')
     told = []
     loaded = config.load(None, {"SLUICE_KUEUE_CONFIG": str(tmp_path / "kueue.json")}, {}, told)
-    assert loaded.queues.fair_sharing == FairSharing()
+    assert loaded.queues.fair_sharing == FairSharingSection()
     assert [found.message for found in told] == ["metrics.bindAddress is not used: set stateListen of Sluice"]
     with pytest.raises(SourceError, match=r"none\.yaml: error\[FILE001\]: cannot be read"):
         config.load(None, {}, {"kueue_config": tmp_path / "none.yaml"})
@@ -187,9 +187,13 @@ def test_the_file_of_an_option_is_read_and_told(tmp_path):
     ("settings", "names", "expected"),
     [
         (QueueSettings(), ("kueue",), Configured()),
-        (QueueSettings(fair_sharing=FairSharing()), ("kueue", "user-caps"), Configured(("kueue-fair", "user-caps"))),
         (
-            QueueSettings(fair_sharing=FairSharing(("LessThanInitialShare",))),
+            QueueSettings(fair_sharing=FairSharingSection()),
+            ("kueue", "user-caps"),
+            Configured(("kueue-fair", "user-caps")),
+        ),
+        (
+            QueueSettings(fair_sharing=FairSharingSection(("LessThanInitialShare",))),
             ("kueue",),
             Configured(
                 ("kueue-fair",),

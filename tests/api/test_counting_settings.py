@@ -2,13 +2,13 @@
 
 import pytest
 
-from webhook.api.configuration.sections import QueueSettings, QuotaCheckStrategy, Resources
+from webhook.api.configuration.sections import QueueSettings, QuotaCheckStrategy, ResourceSettings
 from webhook.api.snapshot.reader import Reader
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.state import State
 
-IGNORES = Resources(quota_check_strategy=QuotaCheckStrategy.IGNORE)
+IGNORES = ResourceSettings(quota_check_strategy=QuotaCheckStrategy.IGNORE)
 QUEUES = [
     {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}},
     {

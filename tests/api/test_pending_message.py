@@ -8,7 +8,7 @@ from tests.queue.build import FLAVOR, group, job, queue, running, state
 from tests.queue.python_rules import KueueRules
 from webhook.api.pending_message import message_of
 from webhook.queue.cycle.decide import decide
-from webhook.queue.decisions import Pending, Place, Reason
+from webhook.queue.decisions import Pending, PendingPlace, Reason
 from webhook.queue.explain import pending
 from webhook.queue.model import Admission, PodSet, PodSetAssignment
 
@@ -36,5 +36,5 @@ def test_numbers_are_quantities(resource: str, quota: int, held: int, asked: int
 
 def test_a_rules_own_message_is_left_alone() -> None:
     """What a rule says in its own words comes through unchanged."""
-    said = Pending("team/j", "a", Place.INADMISSIBLE, Reason.DENIED_BY_RULE, "user ann holds 16 of 16")
+    said = Pending("team/j", "a", PendingPlace.INADMISSIBLE, Reason.DENIED_BY_RULE, "user ann holds 16 of 16")
     assert message_of(said) == "user ann holds 16 of 16"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.test_validity import V2, told, workload
 from tests.cluster.small_cluster import job, queues
-from webhook.api.compatibility.feature import State
+from webhook.api.compatibility.feature import FeatureState
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.unsupported import asked
 from webhook.api.compatibility.volcano import VOLCANO
@@ -142,7 +142,7 @@ def test_a_check_that_only_kueue_answers_stops_its_queue(controller):
 def test_every_sign_of_what_is_not_supported_is_seen():
     """Each row of the table is found in the smallest object that asks for it."""
     for feature in (*KUEUE, *VOLCANO):
-        for sign in feature.signs if feature.state == State.NO else ():
+        for sign in feature.signs if feature.state == FeatureState.NO else ():
             value = sign.value or "x"
             obj = value
             for step in reversed(sign.path):

@@ -19,7 +19,7 @@ from webhook.cluster.means import Means
 from webhook.cluster.pace import Pass
 from webhook.cluster.workloads.upkeep import AGAIN, Upkeep
 from webhook.kube.conditions import find
-from webhook.queue.decisions import Pending, Place, Reason
+from webhook.queue.decisions import Pending, PendingPlace, Reason
 from webhook.queue.explain import Gathered, pending
 from webhook.queue.model import PodSet
 from webhook.store.memory import MemoryStore
@@ -49,7 +49,7 @@ class Core:
 
     def explain(self, key: str, gathered: Gathered) -> Pending | None:
         self.asked += 1
-        return Pending(key, "cq", Place.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
+        return Pending(key, "cq", PendingPlace.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, self.message)
 
 
 def nothing(*_: object) -> None:

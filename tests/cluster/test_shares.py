@@ -17,7 +17,7 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import MOST, QueueCount, status_of, tally, with_share
 from webhook.policy.queue_rules.files import rules_named
-from webhook.queue.quota.shares import StandingShares
+from webhook.queue.quota.shares import CurrentShares
 from webhook.store.objects import merge
 
 NOW = "2026-01-01T00:00:00Z"
@@ -65,9 +65,9 @@ def test_the_status_has_it_rounded_up(share, shown):
 def test_a_cohort_has_it_too_and_loses_it_with_fair_sharing():
     """One that no queue is in has the share 0."""
     cohort = {"metadata": {"name": "all"}}
-    status = with_share(cohort, StandingShares(cohorts={"all": 2.5}))
+    status = with_share(cohort, CurrentShares(cohorts={"all": 2.5}))
     assert status == {"fairSharing": {"weightedShare": 3}}
-    assert with_share(cohort, StandingShares()) == {"fairSharing": {"weightedShare": 0}}
+    assert with_share(cohort, CurrentShares()) == {"fairSharing": {"weightedShare": 0}}
     assert with_share({**cohort, "status": status}, None) == {"fairSharing": None}
 
 
@@ -100,6 +100,6 @@ def test_gauges_have_it_as_it_is():
         of_queue = registry.get_sample_value("kueue_cluster_queue_weighted_share", {**labels, "cluster_queue": "cq"})
         return of_queue, registry.get_sample_value("kueue_cohort_weighted_share", labels)
 
-    assert shown(StandingShares({"cq": 1.5}, {"all": 0.5})) == (1.5, 0.5)
-    assert math.isnan(shown(StandingShares({"cq": math.inf}, {}))[0])
+    assert shown(CurrentShares({"cq": 1.5}, {"all": 0.5})) == (1.5, 0.5)
+    assert math.isnan(shown(CurrentShares({"cq": math.inf}, {}))[0])
     assert shown(None) == (None, None)

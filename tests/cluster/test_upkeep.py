@@ -17,7 +17,7 @@ from webhook.cluster.means import Means
 from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
 from webhook.kube.conditions import find
 from webhook.kube.gvk import gvk_of
-from webhook.queue.decisions import Pending, Place, Reason
+from webhook.queue.decisions import Pending, PendingPlace, Reason
 from webhook.store.errors import Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
@@ -59,7 +59,7 @@ class Stage:
     def tell(self, number: int, message: str, reason: Reason = Reason.WAITING_FOR_QUOTA) -> list[str]:
         """Set the explanations of so many Workloads; give their keys."""
         keys = [f"team-a/w-{n}" for n in range(number)]
-        self.told |= {key: Pending(key, "cq", Place.INADMISSIBLE, reason, message) for key in keys}
+        self.told |= {key: Pending(key, "cq", PendingPlace.INADMISSIBLE, reason, message) for key in keys}
         return keys
 
 

@@ -13,7 +13,7 @@ from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.waiting import Around
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import GroupVersionKind
-from webhook.queue.decisions import Pending, Place, Reason, Shortage
+from webhook.queue.decisions import Pending, PendingPlace, Reason, Shortage
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge
 
@@ -36,7 +36,7 @@ def workload(*conditions, queue="main", **status):
 
 
 def told(reason, message="", *shortages, outcome=""):
-    return Pending("team-a/w", "cq", Place.ACTIVE, reason, message, shortages, outcome=outcome)
+    return Pending("team-a/w", "cq", PendingPlace.ACTIVE, reason, message, shortages, outcome=outcome)
 
 
 def lack(asked, free, most, pod_set="main", beside=0, note=""):

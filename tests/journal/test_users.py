@@ -20,8 +20,8 @@ from webhook.queue.decisions import Evicted, Reason
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
 from webhook.queue.memory import Attempt, Memory
 from webhook.queue.model import History, LocalQueue, Snapshot, Workload
-from webhook.queue.pending.queue import Verdict
-from webhook.queue.rules import Outcome
+from webhook.queue.pending.queue import HeadVerdict
+from webhook.queue.rules import HeadOutcome
 
 ALICE = "alice@example.com"
 KEY = b"0123456789abcdef"
@@ -66,7 +66,7 @@ def begin(**fields) -> Begin:
 def test_a_user_is_hashed_wherever_the_journal_has_it():
     """The workload's field, labels and annotations of that name, histories, and what rules said of the workload."""
     queue = LocalQueue("team-a", "main", "cq", history=History(1, {"cpu": 2.0}, {ALICE: {"cpu": 2.0}}))
-    verdict = Verdict(Reason.DENIED_BY_RULE, Outcome.DENIED, f"{ALICE} has 3 jobs")
+    verdict = HeadVerdict(Reason.DENIED_BY_RULE, HeadOutcome.DENIED, f"{ALICE} has 3 jobs")
     memory = Memory(attempts={OF_ALICE.key: Attempt(verdict, None)}, denied={OF_ALICE.key: verdict, "x/y": verdict})
     made = UserHashes(Path(), KEY).record(
         begin(snapshot=Snapshot(workloads=(OF_ALICE,), local_queues=(queue,)), memory=memory)

@@ -12,7 +12,7 @@ from webhook.cli.commands.policies.eval import eval_command
 from webhook.cli.commands.policies.explain import explain_command
 from webhook.cli.commands.policies.test import test as suites_command
 from webhook.kube.gvk import GroupVersionKind
-from webhook.offline.dryrun.requests import Resources, Sender, received
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 
 POLICY = """apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -133,4 +133,4 @@ CLUSTERED = [
 def test_what_is_in_no_namespace_gets_none(gvk):
     """Whatever the file says and wherever it is sent to."""
     obj = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": "a", "namespace": "team-a"}}
-    assert "namespace" not in received(obj, Resources(), Sender(namespace="team-b"))["metadata"]
+    assert "namespace" not in received(obj, ResourceScopes(), Sender(namespace="team-b"))["metadata"]

@@ -14,7 +14,7 @@ from webhook.offline.reference.rule_examples import COMMON, EXAMPLES
 from webhook.offline.reference.rule_values import ARGUMENTS, MODES, OUTCOMES, VARIANTS
 from webhook.policy.queue_rules.compile import timestamp
 from webhook.policy.queue_rules.settings import ALL
-from webhook.queue.rules import Mode, Outcome, Variant
+from webhook.queue.rules import HeadOutcome, Mode, Variant
 
 PAGE = Path(ROOT) / "docs" / "reference" / "queue-rules.md"
 POINTS = {".".join(point.path): point for point in points()}
@@ -42,7 +42,7 @@ def test_the_example_of_each_point_gives_what_it_says(path):
 
 def test_every_value_and_setting_is_explained():
     """All outcomes, variants and modes, every plain argument of a point, every setting."""
-    assert (set(OUTCOMES), set(VARIANTS), set(MODES)) == (set(Outcome), set(Variant), set(Mode))
+    assert (set(OUTCOMES), set(VARIANTS), set(MODES)) == (set(HeadOutcome), set(Variant), set(Mode))
     headings = set(page().splitlines())
     assert all(name in ARGUMENTS or f"### {name}" in headings for p in POINTS.values() for name in p.sees)
     assert {tuple(path.split(".")) for path, _ in SETTINGS} >= set(ALL)

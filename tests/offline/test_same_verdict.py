@@ -14,7 +14,7 @@ from webhook.kube.patch import Operation, apply
 from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.lint.trial.samples import samples
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
@@ -59,8 +59,8 @@ def fields(request):
 def test_all_paths_agree(bundle, sample, gpus):
     """Verdict, message and stored object are the same, however the object comes to the policies."""
     obj = json.loads(json.dumps(sample.obj).replace('"nvidia.com/gpu": "1"', f'"nvidia.com/gpu": "{gpus}"'))
-    obj = received(obj, Resources(), SENDER)
-    request = request_for(obj, Resources(), SENDER)
+    obj = received(obj, ResourceScopes(), SENDER)
+    request = request_for(obj, ResourceScopes(), SENDER)
     whole = review(request, bundle, FileFacts(bundle.objects, LABELS))
     tried = dry_run([Input(ObjectRef("x", "", "x"), obj)], bundle, FileFacts(bundle.objects, LABELS), SENDER).outcomes[
         0

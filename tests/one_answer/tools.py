@@ -26,7 +26,7 @@ from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.queues import with_queues
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.explain.verdict import explain
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import Replay, read_recording, replay
@@ -64,7 +64,7 @@ class Decided:
 
 def request_of(situation: Situation) -> Request:
     """The request that an API server sends for the object."""
-    return request_for(received(situation.obj, Resources(), SENDER), Resources(), SENDER)
+    return request_for(received(situation.obj, ResourceScopes(), SENDER), ResourceScopes(), SENDER)
 
 
 def _input(situation: Situation) -> Input:

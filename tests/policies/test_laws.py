@@ -21,7 +21,7 @@ from webhook.kube.patch import Operation, apply
 from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import read_recording, replay
 from webhook.offline.suite.run_case import run_case
@@ -47,7 +47,7 @@ def bundle(files):
 
 def asked(obj, facts=None):
     """The request about an object, as the API server sends it: its plugins look at the facts, if there are any."""
-    resources = Resources.of((), facts)
+    resources = ResourceScopes.of((), facts)
     return request_for(received(obj, resources, SENDER), resources, SENDER)
 
 

@@ -6,7 +6,7 @@ from tests.policy.support import bundle, request, validating
 from webhook.admission import validate
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.kube.gvk import GroupVersionResource
-from webhook.offline.dryrun.requests import Resources, Sender, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, request_for
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "labels": {"x": "y"}}}
 DEPLOYMENT = {"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "ns"}}
@@ -122,7 +122,7 @@ def test_cluster_scoped_objects_pass_every_namespace_selector():
 def test_policies_never_see_themselves(version, kind, judged):
     """Policies and access reviews are not judged, so that a cluster cannot lock itself out; webhooks are."""
     everything = bundle(validating("false", rule(groups="['*']", versions="['*']", resources="['*']")))
-    asked = request_for({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}, Resources(), Sender())
+    asked = request_for({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}, ResourceScopes(), Sender())
     assert validate(asked, everything, MemoryFacts()).allowed is not judged
 
 

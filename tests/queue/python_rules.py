@@ -8,26 +8,34 @@ from dataclasses import dataclass, field
 from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Preemption, Workload
 from webhook.queue.quota.cell import Cell
 from webhook.queue.rules import (
+    AdmitDenial,
     Contest,
-    Denial,
     Departure,
-    Facts,
     Found,
+    HeadOutcome,
     Key,
     Match,
     Mode,
     Option,
-    Outcome,
     Placement,
     Reach,
     Shares,
+    UsageFacts,
     Variant,
     Victim,
 )
 
 FINAL = "LessThanOrEqualToFinalShare"
 INITIAL = "LessThanInitialShare"
-STAYS = frozenset({Outcome.PREEMPTING, Outcome.NO_LONGER_FITS, Outcome.OVERLAP, Outcome.DEFERRED, Outcome.FLAVORS_LEFT})
+STAYS = frozenset(
+    {
+        HeadOutcome.PREEMPTING,
+        HeadOutcome.NO_LONGER_FITS,
+        HeadOutcome.OVERLAP,
+        HeadOutcome.DEFERRED,
+        HeadOutcome.FLAVORS_LEFT,
+    }
+)
 NO_FIT: Key = (2, 0, 0)
 BACKOFF_BASE, BACKOFF_MOST = 60_000, 3_600_000
 _COMPARED = ("victim.cluster_queue", "queue.name", "victim.priority", "workload.priority", "victim.queued_at")
@@ -89,12 +97,12 @@ class KueueRules:
         late = not (workload.first and queue.queueing_strategy == "BestEffortFIFO")
         return (late, usage, -workload.priority, workload.queued_at)
 
-    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: Facts) -> Key:
+    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: UsageFacts) -> Key:
         """Order by whom others are evicted for, the height borrowed from, priority, age."""
         late = self.preemptors_first and not workload.first
         return (late, placement.borrow, -workload.priority if self.by_priority else 0, workload.queued_at)
 
-    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: Facts) -> Key:
+    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: UsageFacts) -> Key:
         """Order those within nominal first, then by share, priority, age."""
         return (
             self.preemptors_first and not workload.first,
@@ -109,7 +117,7 @@ class KueueRules:
         """Block behind a head that does not fit under StrictFIFO."""
         return queue.queueing_strategy == "StrictFIFO"
 
-    def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
+    def admit(self, workload: Workload, queue: ClusterQueue, facts: UsageFacts, now: int) -> AdmitDenial | None:
         """Deny nothing."""
         return None
 
@@ -130,7 +138,7 @@ class KueueRules:
     def reserves(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Hold capacity for a head without victims, unless its queue can always reclaim and it had none before."""
         preempts = self.preemptors_first and workload.first
-        return outcome == Outcome.NO_CANDIDATES and (preempts or not self.reclaims_always(queue))
+        return outcome == HeadOutcome.NO_CANDIDATES and (preempts or not self.reclaims_always(queue))
 
     def reserved(self, cell: Cell, usage: int, asked: int, borrow: int) -> int:
         """Hold up to the borrowing limit, or up to nominal where nothing is borrowed."""
@@ -147,7 +155,7 @@ class KueueRules:
     def park(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
         """Park what plainly does not fit under BestEffortFIFO; under StrictFIFO only a namespace mismatch."""
         if queue.queueing_strategy == "StrictFIFO":
-            return outcome == Outcome.NAMESPACE_MISMATCH
+            return outcome == HeadOutcome.NAMESPACE_MISMATCH
         return outcome not in STAYS
 
     def guaranteed(self, cell: Cell) -> int:

@@ -7,7 +7,7 @@ from tests.queue.python_rules import KueueRules
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
 from webhook.queue.cycle.decide import decide
-from webhook.queue.decisions import Place, Reason
+from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.events import DefinitionChanged
 from webhook.queue.explain import pending
 from webhook.queue.model import (
@@ -32,7 +32,7 @@ SPOT = Flavor("spot", node_taints=(Taint("spot"),))
 STEADY = Flavor("steady")
 
 
-def told(core: State, name: str) -> tuple[Place, Reason]:
+def told(core: State, name: str) -> tuple[PendingPlace, Reason]:
     """Where a pending job stands, and why."""
     found = {p.workload: p for p in pending(core)}[f"{NS}/{name}"]
     return found.place, found.reason
@@ -62,7 +62,7 @@ def test_a_pod_set_that_found_its_flavor_is_no_reason_to_wait() -> None:
     flavors = [SPOT, STEADY, Flavor("big")]
     core = state([queue("a", resource_groups=(tiers, cpus))], [job("j", "a", pod_sets=sets)], flavors=flavors)
     assert names(decide(core, RULES, 0)) == []
-    assert told(core, "j") == (Place.INADMISSIBLE, Reason.EXCEEDS_MAX_QUOTA)
+    assert told(core, "j") == (PendingPlace.INADMISSIBLE, Reason.EXCEEDS_MAX_QUOTA)
 
 
 def test_a_search_that_failed_as_a_whole_leaves_no_flavor_to_try() -> None:
@@ -73,7 +73,7 @@ def test_a_search_that_failed_as_a_whole_leaves_no_flavor_to_try() -> None:
     lines = [queue("a", resource_groups=(tiers, cpus), fungibility=Fungibility("MayStopSearch", "MayStopSearch"))]
     core = state(lines, [job("j", "a", pod_sets=(both,))])
     decide(core, RULES, 0)
-    assert told(core, "j")[0] == Place.INADMISSIBLE
+    assert told(core, "j")[0] == PendingPlace.INADMISSIBLE
 
 
 def test_what_is_held_back_never_frees_the_cohort() -> None:
@@ -100,7 +100,7 @@ def test_nothing_is_parked_in_a_stopped_queue() -> None:
     """A stopped queue is not looked at: its work stays in order, and goes on when it opens again."""
     core = state([queue("a", 4, stop_policy=StopPolicy.HOLD)], [job("j", "a"), job("k", "a")])
     decide(core, RULES, 0)
-    assert told(core, "j") == told(core, "k") == (Place.ACTIVE, Reason.SUSPENDED)
+    assert told(core, "j") == told(core, "k") == (PendingPlace.ACTIVE, Reason.SUSPENDED)
 
 
 def test_an_answer_has_the_reasons_of_kueue() -> None:

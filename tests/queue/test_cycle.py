@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.queue.build import FLAVOR, NS, give_back, group, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
 from webhook.queue.cycle.decide import decide
-from webhook.queue.decisions import Place, Reason
+from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.explain import explain, pending
 from webhook.queue.model import (
@@ -53,7 +53,7 @@ def test_strict_lets_nobody_pass_the_head() -> None:
     assert names(decide(core, RULES, 0)) == []
     told = {p.workload: p for p in pending(core)}
     assert told[f"{NS}/small"].reason == Reason.BEHIND_HEAD
-    assert told[f"{NS}/big"].place == Place.ACTIVE
+    assert told[f"{NS}/big"].place == PendingPlace.ACTIVE
     core.apply(WorkloadGone(f"{NS}/old"))
     assert names(decide(core, RULES, 1)) == ["big"]
 
@@ -168,7 +168,7 @@ def test_a_request_beyond_all_quota_is_told_apart() -> None:
     decide(core, RULES, 0)
     told = explain(core, f"{NS}/j")
     assert told is not None
-    assert (told.reason, told.shortages[0].most, told.place) == (Reason.EXCEEDS_MAX_QUOTA, 4, Place.INADMISSIBLE)
+    assert (told.reason, told.shortages[0].most, told.place) == (Reason.EXCEEDS_MAX_QUOTA, 4, PendingPlace.INADMISSIBLE)
 
 
 def test_a_budget_splits_a_call_and_loses_nothing() -> None:

@@ -8,7 +8,7 @@ from tests.queue.build import NS, give_back, job, names, queue, running, state
 from webhook.documents import read
 from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.cycle.decide import decide
-from webhook.queue.decisions import Place, Reason
+from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.events import WorkloadChanged
 from webhook.queue.explain import pending
 from webhook.queue.model import Preemption
@@ -28,7 +28,7 @@ def rules(spec: str) -> Rules:
 def failure(core: State, name: str) -> str:
     """What is told of a job that a rule failed on; it is parked."""
     told = {p.workload: p for p in pending(core)}[f"{NS}/{name}"]
-    assert (told.place, told.reason) == (Place.INADMISSIBLE, Reason.RULE_FAILED)
+    assert (told.place, told.reason) == (PendingPlace.INADMISSIBLE, Reason.RULE_FAILED)
     return told.message
 
 

@@ -12,7 +12,7 @@ from tests.patience import PATIENCE
 from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
-from webhook.server.health import Condition
+from webhook.server.health import HealthCondition
 from webhook.server.metrics import MOST, ServerMetrics
 from webhook.setting_values import host_and_port
 
@@ -23,8 +23,8 @@ def test_readiness_follows_its_conditions(tmp_path):
 
     async def go():
         async with serve(tmp_path) as served:
-            served.health.add("bundle", lambda: Condition(ok=True, detail="12 policies"))
-            served.health.add("view", lambda: Condition(ok=state["ok"]))
+            served.health.add("bundle", lambda: HealthCondition(ok=True, detail="12 policies"))
+            served.health.add("view", lambda: HealthCondition(ok=state["ok"]))
             before = await served.text("/readyz")
             alive = await served.text("/livez")
             state["ok"] = True

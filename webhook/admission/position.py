@@ -43,7 +43,7 @@ class WaitingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueuePosition:
     """`position` counts from 1; `never` says why it can never be admitted as the quotas are, empty where it can."""
 
     position: int
@@ -61,7 +61,7 @@ class Standing:
         return max(self.rows, key=lambda row: (_lack(row), "/" in row.resource), default=None)
 
 
-def standing(state: State, pending_queue: PendingQueue, workload: Workload, rules: Rules, now: int) -> Standing:
+def position_of(state: State, pending_queue: PendingQueue, workload: Workload, rules: Rules, now: int) -> QueuePosition:
     """Say where `workload` would stand in `pending_queue` if it came now."""
     plan = make_plan(workload.pod_sets, pending_queue.node, state.flavors, rules)
     lanes = len(pending_queue.lanes)
@@ -72,15 +72,17 @@ def standing(state: State, pending_queue: PendingQueue, workload: Workload, rule
     rows: dict[tuple[str, str], WaitingRow] = {}
     for pod_set in plan.pod_sets:
         if pod_set.missing:
-            return Standing(position, (), f"ClusterQueue {pending_queue.queue.name} has no quota for {pod_set.missing}")
+            return QueuePosition(
+                position, (), f"ClusterQueue {pending_queue.queue.name} has no quota for {pod_set.missing}"
+            )
         for group in pod_set.groups:
             options = list(_options(pending_queue, group, pod_set))
             if never := _never(options, group, pod_set, pending_queue):
-                return Standing(position, (), never)
+                return QueuePosition(position, (), never)
             for row in _best(options):
                 key = (row.flavor, row.resource)
                 rows[key] = _sum(rows[key], row) if key in rows else row
-    return Standing(position, tuple(rows.values()))
+    return QueuePosition(position, tuple(rows.values()))
 
 
 def _options(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from webhook.admission.gate import GateAnswer
-from webhook.admission.position import standing
+from webhook.admission.position import position_of
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.reader import Reader
@@ -102,7 +102,7 @@ class QueueGate:
         if workload.problem:
             return _let_in(f"queue {name}: {workload.problem}")
         try:
-            found = standing(self._core.state, line, workload, self._core.rules, self._clock_ms())
+            found = position_of(self._core.state, line, workload, self._core.rules, self._clock_ms())
         except self._core.rules.failures as error:
             return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
         if found.never:

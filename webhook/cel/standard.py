@@ -8,6 +8,7 @@ from typing import Final
 from webhook.cel import operators
 from webhook.cel.errors import CelError
 from webhook.cel.lib import costs, estimates
+from webhook.cel.lib.rows import member, plain
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.ranges import Bound
 from webhook.cel.syntax import nodes
@@ -170,18 +171,7 @@ def _order(name: str, word: str, call: Callable[..., object]) -> Function:
     return _operator(name, call, *rows)
 
 
-def _one(
-    name: str,
-    call: Callable[..., object],
-    overload: str,
-    args: tuple[Type, ...],
-    result: Type,
-    doc: str,
-    *,
-    member: bool = False,
-    conversion: bool = False,
-) -> Function:
-    row = Overload(overload, args, result, call, member)
+def _about(name: str, doc: str, row: Overload, *, conversion: bool = False) -> Function:
     return Function(name, (row,), doc, library="optionals", conversion=conversion)
 
 
@@ -262,33 +252,31 @@ FUNCTIONS: Final = (
         ("@mapInsert_map_key_value", (map_of(_K, _V), _K, _V), map_of(_K, _V)),
         ("@mapInsert_map_map", (map_of(_K, _V), map_of(_K, _V)), map_of(_K, _V)),
     ),
-    _one("type", type_value, "type", (_A,), type_of(_A), "The type of a value.", conversion=True),
-    _one("dyn", _same, "to_dyn", (_A,), DYN, "The value, its type unknown to the checker.", conversion=True),
-    _one("optional.of", Optional, "optional_of", (_V,), _OPT_V, "An optional that holds a value."),
-    _one("optional.ofNonZeroValue", non_zero, "optional_ofNonZeroValue", (_V,), _OPT_V, "None for a zero value."),
-    _one("optional.none", lambda: NONE, "optional_none", (), _OPT_V, "The optional that holds nothing."),
-    _one("value", value_of, "optional_value", (_OPT_V,), _V, "What it holds; an error for none.", member=True),
-    _one("hasValue", has_value, "optional_hasValue", (_OPT_V,), BOOL, "Whether it holds a value.", member=True),
-    _one("optional.unwrap", unwrapped, "optional_unwrap", (_OPT_LIST,), _LIST_V, "What the optionals of a list hold."),
-    _one("unwrapOpt", unwrapped, "optional_unwrapOpt", (_OPT_LIST,), _LIST_V, "What they hold.", member=True),
-    _one("first", first, "list_first", (_LIST_V,), _OPT_V, "The first element of a list, if any.", member=True),
-    _one("last", last, "list_last", (_LIST_V,), _OPT_V, "The last element of a list, if any.", member=True),
-    _one(
-        "or",
-        _never,
-        "optional_or_optional",
-        (_OPT_V, _OPT_V),
-        _OPT_V,
-        "The first of two optionals that holds a value.",
-        member=True,
+    _about("type", "The type of a value.", plain("type", (_A,), type_of(_A), type_value), conversion=True),
+    _about("dyn", "The value, its type unknown to the checker.", plain("to_dyn", (_A,), DYN, _same), conversion=True),
+    _about("optional.of", "An optional that holds a value.", plain("optional_of", (_V,), _OPT_V, Optional)),
+    _about(
+        "optional.ofNonZeroValue", "None for a zero value.", plain("optional_ofNonZeroValue", (_V,), _OPT_V, non_zero)
     ),
-    _one(
+    _about("optional.none", "The optional that holds nothing.", plain("optional_none", (), _OPT_V, lambda: NONE)),
+    _about("value", "What it holds; an error for none.", member("optional_value", _OPT_V, (), _V, value_of)),
+    _about("hasValue", "Whether it holds a value.", member("optional_hasValue", _OPT_V, (), BOOL, has_value)),
+    _about(
+        "optional.unwrap",
+        "What the optionals of a list hold.",
+        plain("optional_unwrap", (_OPT_LIST,), _LIST_V, unwrapped),
+    ),
+    _about("unwrapOpt", "What they hold.", member("optional_unwrapOpt", _OPT_LIST, (), _LIST_V, unwrapped)),
+    _about("first", "The first element of a list, if any.", member("list_first", _LIST_V, (), _OPT_V, first)),
+    _about("last", "The last element of a list, if any.", member("list_last", _LIST_V, (), _OPT_V, last)),
+    _about(
+        "or",
+        "The first of two optionals that holds a value.",
+        member("optional_or_optional", _OPT_V, (_OPT_V,), _OPT_V, _never),
+    ),
+    _about(
         "orValue",
-        _never,
-        "optional_orValue_value",
-        (_OPT_V, _V),
-        _V,
         "What an optional holds, or else a given value.",
-        member=True,
+        member("optional_orValue_value", _OPT_V, (_V,), _V, _never),
     ),
 )

@@ -33,7 +33,7 @@ from webhook.queue.model import (
     Snapshot,
     Workload,
 )
-from webhook.queue.pending.queue import FlavorProgress, Verdict
+from webhook.queue.pending.queue import FlavorProgress, HeadVerdict
 
 VERSION: Final = 2
 """Of the format; a reader refuses any other."""
@@ -167,7 +167,7 @@ def _classes(classes: Mapping[str, ParkedClass]) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict | None) -> dict[str, Any] | None:
+def _verdict(verdict: HeadVerdict | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
     return {name: getattr(verdict, name) for name in verdict.__dataclass_fields__ if name != "assignment"}
@@ -205,8 +205,8 @@ def _classes_of(value: Mapping[str, Any]) -> dict[str, ParkedClass]:
     }
 
 
-def _verdict_of(value: dict[str, Any] | None) -> Verdict | None:
-    return None if value is None else msgspec.convert(value, Verdict)
+def _verdict_of(value: dict[str, Any] | None) -> HeadVerdict | None:
+    return None if value is None else msgspec.convert(value, HeadVerdict)
 
 
 def _progress_of(value: dict[str, Any] | None) -> FlavorProgress | None:

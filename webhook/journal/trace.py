@@ -13,7 +13,7 @@ from webhook.queue.model import Workload
 
 
 @dataclass(slots=True)
-class _Run:
+class _TracedRun:
     """A workload as it ran; times in milliseconds since the epoch. Time that an eviction ended counts as well."""
 
     workload: Workload
@@ -34,8 +34,8 @@ def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[s
     Pods of several kinds become one pod that asks for what they ask together.
     """
     known: dict[str, Workload] = {}
-    runs: dict[str, _Run] = {}
-    ended: list[_Run] = []
+    runs: dict[str, _TracedRun] = {}
+    ended: list[_TracedRun] = []
     for file in files:
         for happening in timeline(file.records(), known):
             if happening.what is EventKind.BEGAN:
@@ -51,7 +51,7 @@ def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[s
     return [_row(run, ran[0].arrived if begun is None else begun) for run in ran]
 
 
-def _follow(run: _Run, happening: Happening) -> None:
+def _follow(run: _TracedRun, happening: Happening) -> None:
     if happening.what in (EventKind.ADMITTED, EventKind.CHECKED):
         run.stop(happening.at)
         run.since = happening.at
@@ -59,13 +59,13 @@ def _follow(run: _Run, happening: Happening) -> None:
         run.stop(happening.at)
 
 
-def _note(runs: dict[str, _Run], workload: Workload, at: int) -> None:
-    run = runs[workload.key] = _Run(workload, workload.created or at)
+def _note(runs: dict[str, _TracedRun], workload: Workload, at: int) -> None:
+    run = runs[workload.key] = _TracedRun(workload, workload.created or at)
     if workload.admission is not None and not workload.finished:
         run.since = workload.admission.reserved_at
 
 
-def _row(run: _Run, begun: int) -> dict[str, Any]:
+def _row(run: _TracedRun, begun: int) -> dict[str, Any]:
     workload = run.workload
     if len(workload.pod_sets) == 1:
         (pods,) = workload.pod_sets

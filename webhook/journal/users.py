@@ -21,7 +21,7 @@ from webhook.journal.records import Begin, Decided, Record
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
 from webhook.queue.memory import Attempt, Memory, ParkedClass
 from webhook.queue.model import LocalQueue, Snapshot, Workload
-from webhook.queue.pending.queue import Verdict
+from webhook.queue.pending.queue import HeadVerdict
 
 KEY_FILE: Final = "users.key"
 SHORTEST_KEY: Final = 16
@@ -133,7 +133,7 @@ class UserHashes:
     def _parked(self, key: str, one: ParkedClass) -> ParkedClass:
         return replace(one, verdict=self._verdict(key, one.verdict))
 
-    def _verdict(self, key: str, verdict: Verdict | None) -> Verdict | None:
+    def _verdict(self, key: str, verdict: HeadVerdict | None) -> HeadVerdict | None:
         return None if verdict is None else replace(verdict, message=self._message(key, verdict.message))
 
     def _message(self, key: str, message: str) -> str:

@@ -26,7 +26,7 @@ class Reason(StrEnum):
     CHECKS_PENDING = "ChecksPending"
 
 
-class Place(StrEnum):
+class PendingPlace(StrEnum):
     """Where a pending workload stands: in the heap, parked until something changes, or in no queue."""
 
     ACTIVE = "active"
@@ -106,7 +106,7 @@ class Pending:
 
     workload: str
     cluster_queue: str
-    place: Place
+    place: PendingPlace
     reason: Reason
     message: str = ""
     shortages: tuple[Shortage, ...] = ()

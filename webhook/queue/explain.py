@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from webhook.queue.decisions import Holder, Pending, Place, Reason, Shortage
+from webhook.queue.decisions import Holder, Pending, PendingPlace, Reason, Shortage
 from webhook.queue.flavors.search import Lack
 from webhook.queue.model import StopPolicy
-from webhook.queue.pending.queue import Entry, PendingQueue, Status, Verdict
+from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue, Status
 from webhook.queue.quota.tree import Tree
-from webhook.queue.rules import Mode, Outcome
+from webhook.queue.rules import HeadOutcome, Mode
 from webhook.queue.state import State
 
-ALIKE = frozenset({Outcome.NO_FIT, Outcome.NO_CANDIDATES})
+ALIKE = frozenset({HeadOutcome.NO_FIT, HeadOutcome.NO_CANDIDATES})
 MAX_HOLDERS = 10
 """How many holders of quota are named: the first that are needed to end, and no more."""
 
@@ -30,7 +30,7 @@ class Gathered:
     """
 
     held: dict[tuple[Tree, int], list[Holder]] = field(default_factory=dict)
-    told: dict[tuple[PendingQueue, Verdict], Told] = field(default_factory=dict)
+    told: dict[tuple[PendingQueue, HeadVerdict], Told] = field(default_factory=dict)
 
 
 def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) -> Pending:
@@ -38,12 +38,12 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
     pending_queue, verdict = entry.pending_queue, entry.verdict
     name = pending_queue.queue.name if pending_queue is not None else ""
     if entry.status == Status.BACKOFF:
-        return Pending(entry.key, name, Place.INADMISSIBLE, Reason.BACKOFF, "waiting for its back-off to end")
+        return Pending(entry.key, name, PendingPlace.INADMISSIBLE, Reason.BACKOFF, "waiting for its back-off to end")
     if entry.failed:
-        return Pending(entry.key, name, Place.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
+        return Pending(entry.key, name, PendingPlace.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
     if pending_queue is None or entry.status != Status.WAITING:
         reason = Reason.SUSPENDED if _is_suspended(state, entry) else Reason.MISCONFIGURED
-        return Pending(entry.key, name, Place.NONE, reason, entry.why_out)
+        return Pending(entry.key, name, PendingPlace.NONE, reason, entry.why_out)
     if verdict is None:
         verdict = _from_class(entry)
     if verdict is None:
@@ -58,10 +58,10 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
     return Pending(entry.key, name, place, verdict.reason, *told, position, start, outcome, unknown, job)
 
 
-def _place(entry: Entry, verdict: Verdict) -> Place:
+def _place(entry: Entry, verdict: HeadVerdict) -> PendingPlace:
     """Say where an entry stands now: what was parked may have been woken since it was looked at."""
     parked = entry.equivalence is not None and entry.equivalence.blocked
-    return verdict.place if parked else Place.ACTIVE
+    return verdict.place if parked else PendingPlace.ACTIVE
 
 
 def pending(state: State) -> Iterator[Pending]:
@@ -81,7 +81,7 @@ def _without_quota(entry: Entry) -> Pending | None:
     """Tell of one that holds quota which its queue does not have, as if it waited; None where that is as it should."""
     if entry.pending_queue is None or not (lost := _lost(entry)):
         return None
-    return Pending(entry.key, entry.pending_queue.queue.name, Place.NONE, Reason.MISCONFIGURED, lost)
+    return Pending(entry.key, entry.pending_queue.queue.name, PendingPlace.NONE, Reason.MISCONFIGURED, lost)
 
 
 def _lost(entry: Entry) -> str:
@@ -124,7 +124,7 @@ def _is_suspended(state: State, entry: Entry) -> bool:
     return not workload.active or stopped
 
 
-def _from_class(entry: Entry) -> Verdict | None:
+def _from_class(entry: Entry) -> HeadVerdict | None:
     equivalence = entry.equivalence
     if (
         equivalence is None
@@ -133,7 +133,7 @@ def _from_class(entry: Entry) -> Verdict | None:
         or equivalence.verdict.outcome not in ALIKE
     ):
         return None
-    return equivalence.verdict if equivalence.verdict.place == Place.INADMISSIBLE else None
+    return equivalence.verdict if equivalence.verdict.place == PendingPlace.INADMISSIBLE else None
 
 
 def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) -> Pending:
@@ -149,7 +149,7 @@ def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) ->
         )
     unknown = jobs_ahead(position - 1) if position > 1 else ""
     name = pending_queue.queue.name
-    return Pending(entry.key, name, Place.ACTIVE, reason, message, (), position, start_unknown=unknown)
+    return Pending(entry.key, name, PendingPlace.ACTIVE, reason, message, (), position, start_unknown=unknown)
 
 
 def explain(state: State, key: str, gathered: Gathered | None = None) -> Pending | None:
@@ -255,7 +255,7 @@ def _holder(entry: Entry, pending_queue: PendingQueue, column: int) -> Holder:
     return Holder(entry.key, pending_queue.queue.name, sum(a for c, a in entry.amounts if c == column), ends)
 
 
-def _message(verdict: Verdict, shortages: tuple[Shortage, ...]) -> str:
+def _message(verdict: HeadVerdict, shortages: tuple[Shortage, ...]) -> str:
     parts = []
     for s in shortages:
         if s.note:

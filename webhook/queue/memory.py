@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from webhook.queue.pending.queue import Entry, EquivalenceClass, FlavorProgress, Verdict
-from webhook.queue.rules import Outcome
+from webhook.queue.pending.queue import Entry, EquivalenceClass, FlavorProgress, HeadVerdict
+from webhook.queue.rules import HeadOutcome
 from webhook.queue.state import State
 
 
@@ -19,7 +19,7 @@ from webhook.queue.state import State
 class Attempt:
     """What became of a workload when it was last looked at, and where its next search for flavors goes on."""
 
-    verdict: Verdict | None
+    verdict: HeadVerdict | None
     progress: FlavorProgress | None
 
 
@@ -27,7 +27,7 @@ class Attempt:
 class ParkedClass:
     """Why a class is parked, or was until quota came within its reach, and what wakes it; as in `EquivalenceClass`."""
 
-    verdict: Verdict | None
+    verdict: HeadVerdict | None
     watch: tuple[tuple[int, int], ...]
     preempts: bool
     reclaims: bool
@@ -51,7 +51,7 @@ class Memory:
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     parked: Mapping[str, ParkedClass] = field(default_factory=dict)
     woken: Mapping[str, ParkedClass] = field(default_factory=dict)
-    denied: Mapping[str, Verdict | None] = field(default_factory=dict)
+    denied: Mapping[str, HeadVerdict | None] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
 
 
@@ -122,7 +122,7 @@ def _parked(equivalence: EquivalenceClass) -> ParkedClass:
 
 
 def _park(state: State, entry: Entry, parked: ParkedClass) -> None:
-    if parked.verdict is not None and parked.verdict.outcome == Outcome.RULE_FAILED:
+    if parked.verdict is not None and parked.verdict.outcome == HeadOutcome.RULE_FAILED:
         state.set_apart(entry, parked.verdict)
         return
     equivalence = _recalled(entry, parked)

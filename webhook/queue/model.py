@@ -31,13 +31,6 @@ WEIGHT: Final = 10**9
 """The weight 1, which is that of whoever states none."""
 
 
-class Strategy(StrEnum):
-    """How a queue treats a head that does not fit (ClusterQueue `queueingStrategy`)."""
-
-    BEST_EFFORT = "BestEffortFIFO"
-    STRICT = "StrictFIFO"
-
-
 class StopPolicy(StrEnum):
     """Whether a queue takes new work, and keeps what it runs (`stopPolicy`)."""
 
@@ -197,7 +190,7 @@ class ClusterQueue:
     cohort_name: str = ""
     resource_groups: tuple[ResourceGroup, ...] = ()
     namespace_selector: Selector | None = Selector()
-    queueing_strategy: str = Strategy.BEST_EFFORT
+    queueing_strategy: str = "BestEffortFIFO"
     preemption: Preemption = Preemption()
     fungibility: Fungibility = Fungibility()
     weight: int = WEIGHT

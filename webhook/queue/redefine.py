@@ -14,7 +14,7 @@ from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, Lo
 from webhook.queue.pending.queue import Entry, LaneKeys, PendingQueue, Status
 from webhook.queue.pending.reorder import reorder
 from webhook.queue.quota.forest import Regrown
-from webhook.queue.quota.tree import Node, Tree
+from webhook.queue.quota.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
     from webhook.queue.state import State
@@ -130,7 +130,7 @@ def _note_edits(state: State, tree: Tree, redefined: Redefined) -> None:
             pending_queue.generation += 1
 
 
-def _move(state: State, node: Node, strays: list[Entry]) -> PendingQueue:
+def _move(state: State, node: TreeNode, strays: list[Entry]) -> PendingQueue:
     """Let a queue take its place in a new tree, with what it holds, and with what waits in the order of its rules."""
     pending_queue = state.by_queue.get(node.name)
     if pending_queue is None:

@@ -38,7 +38,7 @@ class Variant(StrEnum):
     WHILE_BORROWING = "WhileBorrowing"
 
 
-class Outcome(StrEnum):
+class HeadOutcome(StrEnum):
     """What became of a head in a cycle, where it was not admitted.
 
     `FlavorsLeft`: it did not fit, but a search ended early, and goes on with the next flavor when looked at again.
@@ -152,7 +152,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Denial:
+class AdmitDenial:
     """Why a rule of `admit` keeps a workload waiting; `message` is written by the rule."""
 
     reason: str
@@ -172,7 +172,7 @@ class Departure:
 
 
 @dataclass(slots=True)
-class Facts:
+class UsageFacts:
     """Sums over the workloads that hold quota, for rules.
 
     Amounts are by resource; `user_usage`, `namespace_usage` and `queue_usage` are those of the workload's own user,
@@ -267,16 +267,16 @@ class Rules(Protocol):
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
         """Give the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""
 
-    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: Facts) -> Key:
+    def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: UsageFacts) -> Key:
         """Give the keys between the heads of different queues."""
 
-    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: Facts) -> Key:
+    def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: UsageFacts) -> Key:
         """Give the keys between heads at one level of the tree (fair sharing only)."""
 
     def strict(self, workload: Workload, queue: ClusterQueue) -> bool:
         """Say whether a head that does not fit blocks those behind it."""
 
-    def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
+    def admit(self, workload: Workload, queue: ClusterQueue, facts: UsageFacts, now: int) -> AdmitDenial | None:
         """Give the first condition that does not hold, or None."""
 
     def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:

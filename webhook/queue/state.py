@@ -19,21 +19,21 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.flavors.request_plan import Plan
+from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
-from webhook.queue.pending.echo import Echo
+from webhook.queue.pending.cohort_retry import CohortRetry
 from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
-from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue, Status, Verdict
+from webhook.queue.pending.queue import Entry, EquivalenceClass, HeadVerdict, PendingQueue, Status
 from webhook.queue.pending.reorder import follow_usage, reorder
-from webhook.queue.pending.timing import Alarms, Timing
+from webhook.queue.pending.timing import Alarms, RuleTiming
 from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.accounting import Accounting, local_of
 from webhook.queue.quota.forest import Forest
-from webhook.queue.quota.tree import Amounts, Node, Tree
+from webhook.queue.quota.tree import Amounts, Tree, TreeNode
 from webhook.queue.redefine import Redefined, follow
-from webhook.queue.rules import Key, Outcome, Rules
+from webhook.queue.rules import HeadOutcome, Key, Rules
 from webhook.queue.workload_facts import facts_of, helps_others, replace_workload, tie, victim_of
 
 
@@ -50,17 +50,17 @@ class State(Definitions):
         self.rules: Rules | None = None
         self.forest = Forest()
         self.trees: list[Tree] = self.forest.trees
-        self.pending_queues: dict[Node, PendingQueue] = {}
+        self.pending_queues: dict[TreeNode, PendingQueue] = {}
         self.by_queue: dict[str, PendingQueue] = {}
         self.by_tree: dict[Tree, list[PendingQueue]] = {}
         self.ready: dict[Tree, None] = {}
         self.stirred: dict[Tree, None] = {}
         self.cycle = 0
         self.suspended: dict[Tree, Suspended[Any]] = {}
-        self.echo = Echo()
+        self.cohort_retry = CohortRetry()
         self.changes = Changes()
         self.accounting = Accounting()
-        self.timing = Timing()
+        self.timing = RuleTiming()
         self.plans = Plans()
         self.backoff, self.evictions = Alarms(), Alarms()
         self.due: dict[str, None] = {}
@@ -116,7 +116,7 @@ class State(Definitions):
             entry.status, entry.amounts, entry.seq = Status.OUT, (), -1
             entry.progress = None
         now = self.changes.now
-        self.changes, self.timing = Changes(), Timing(rules, now)
+        self.changes, self.timing = Changes(), RuleTiming(rules, now)
         self.changes.now = now
         self.suspended = {}
         self.ready, self.backoff, self.evictions, self.due = {}, Alarms(), Alarms(), {}
@@ -254,12 +254,12 @@ class State(Definitions):
         local = self.local_queues.get(local_of(entry.workload))
         return self.accounting.share(entry.workload, entry.pending_queue.queue, local)
 
-    def set_apart(self, entry: Entry, verdict: Verdict) -> None:
+    def set_apart(self, entry: Entry, verdict: HeadVerdict) -> None:
         """Park an entry that a rule failed on, alone: others that ask the same may do better."""
         pending_queue, equivalence = entry.pending_queue, entry.equivalence
         assert pending_queue is not None
         assert equivalence is not None
-        own = (Outcome.RULE_FAILED, entry.key)
+        own = (HeadOutcome.RULE_FAILED, entry.key)
         if equivalence.key != own:
             apart = EquivalenceClass(own, equivalence.plan, pending_queue, equivalence.lane)
             self._forget(entry)
@@ -273,7 +273,7 @@ class State(Definitions):
     def left(self, equivalence: EquivalenceClass) -> None:
         """Take note of a class that was parked, or whose head stays in front: what may give another answer."""
         self.changes.blocked(equivalence)
-        if (told := equivalence.verdict) is not None and told.outcome in (Outcome.DENIED, Outcome.RULE_FAILED):
+        if (told := equivalence.verdict) is not None and told.outcome in (HeadOutcome.DENIED, HeadOutcome.RULE_FAILED):
             owners = self.accounting.owners(equivalence.any(), equivalence.pending_queue.queue)
             self.changes.deny(equivalence, owners)
 
@@ -298,7 +298,7 @@ class State(Definitions):
             equivalence = pending_queue.classes[key] = EquivalenceClass(key, plan, pending_queue, lane)
         return equivalence
 
-    def plan(self, workload: Workload, pending_queue: PendingQueue) -> Plan:
+    def plan(self, workload: Workload, pending_queue: PendingQueue) -> RequestPlan:
         """Give what a workload asks of a queue."""
         assert self.rules is not None
         return self.plans.plan(workload.pod_sets, pending_queue, self.flavors, self.rules)
@@ -370,7 +370,7 @@ class State(Definitions):
             reorder(self, self.entries.values())
         follow_usage(self)
         if all_retried:
-            self.echo.retry(self.by_tree, self.changes)
+            self.cohort_retry.retry(self.by_tree, self.changes)
         for pending_queue in self.changes.wake(self.rules, self.by_tree, all_retried=all_retried):
             self.ready[pending_queue.node.tree] = None
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class HealthCondition:
     """One condition as it is now. `detail` may hold a warning although `ok`."""
 
     ok: bool
     detail: str = ""
 
 
-Probe = Callable[[], Condition]
+Probe = Callable[[], HealthCondition]
 
 
 class Health:

@@ -12,7 +12,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from webhook.server.app import make_state_app, state_routes
-from webhook.server.health import Condition, Health
+from webhook.server.health import Health, HealthCondition
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
 from webhook.setting_values import host_and_port
@@ -32,7 +32,7 @@ async def wait_for(paths: Sequence[Path], address: str, stop: asyncio.Event) -> 
         return
     log.warning("not ready: %s", _missing(paths))
     health = Health()
-    health.add("policies", lambda: Condition(False, _missing(paths)))
+    health.add("policies", lambda: HealthCondition(False, _missing(paths)))
     app = make_state_app(state_routes(health, CollectorRegistry()), ServerMetrics())
     listener = Listener(app, *host_and_port(address)) if address else None
     if listener is not None:

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from webhook.server.health import Condition
+from webhook.server.health import HealthCondition
 
 EVERY: Final = 10.0
 """Seconds between two calls."""
@@ -35,9 +35,9 @@ class SelfCall:
         self._trust = trust
         self.problem = "not called yet"
 
-    def condition(self) -> Condition:
+    def condition(self) -> HealthCondition:
         """Say how the last call that counts went."""
-        return Condition(not self.problem, self.problem)
+        return HealthCondition(not self.problem, self.problem)
 
     async def follow(self, host: str, port: int) -> None:
         """Call for ever."""

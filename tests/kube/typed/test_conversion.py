@@ -14,7 +14,7 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.patch import Operation, apply
 from webhook.kube.schemas import schema_of
-from webhook.kube.typed.conversion import ConversionError, UnknownFields, converted
+from webhook.kube.typed.conversion import FieldTypeError, UnknownFields, converted
 from webhook.kube.typed.defaulted import defaulted
 from webhook.policy.patching.fast_merge import NotApplicable, fast_merged, field_schema
 
@@ -152,10 +152,10 @@ MISTAKES: list[tuple[str, Any, str, str]] = [
 def test_a_value_that_does_not_fit_is_refused(path: str, value: Any, decoding: str, converting: str) -> None:
     """In the words of Go's JSON for a patch, in those of the converter for an apply configuration."""
     after = apply(POD, [Operation("add", path, value)])
-    with pytest.raises(ConversionError) as strictly:
+    with pytest.raises(FieldTypeError) as strictly:
         converted(POD, after, strict=True)
     assert decoding in str(strictly.value)
-    with pytest.raises(ConversionError) as freely:
+    with pytest.raises(FieldTypeError) as freely:
         converted(POD, after, strict=False)
     assert str(freely.value).startswith("unable to convert unstructured object to /v1, Kind=Pod: ")
     assert converting in str(freely.value)

@@ -8,7 +8,7 @@ from webhook.admission.pipeline import mutate
 from webhook.cluster.jobs.managed import is_followed
 from webhook.jobs.describe import MARK, QUEUE, is_held
 from webhook.jobs.kinds import KINDS
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.load_bundle import load_bundle
 
@@ -120,7 +120,7 @@ def test_a_job_has_the_queue_that_the_shipped_policy_gives_it(named, space, door
     said = {field: {"sluice.dev/default-queue": queue} for field, queue in space.items()}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab", **said}}
     objects = [plain, namespace, *doors]
-    sender, resources = Sender(namespace="lab"), Resources()
+    sender, resources = Sender(namespace="lab"), ResourceScopes()
     request = request_for(received(plain, resources, sender), resources, sender)
     verdict = mutate(request, load_bundle([ROOT / "policies" / "queue-name"]), MemoryFacts(objects))
     given = (verdict.object or plain)["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")

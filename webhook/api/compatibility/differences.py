@@ -7,7 +7,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class KueueDifference:
     """One difference. `setting` gives Kueue's answer; `traces` are the shared traces that show it."""
 
     what: str
@@ -17,42 +17,42 @@ class Difference:
 
 
 DIFFERENCES: Final = (
-    Difference(
+    KueueDifference(
         "a workload that is waiting for its victims goes first between queues, not only in its own queue",
         "in Kueue another queue can take the quota of the victims, and the same jobs are evicted again",
         "extend `kueue` with `parameters: {prioritizePreemptorWorkloads: false}`; `plan --batch` and `--trace` set it",
     ),
-    Difference(
+    KueueDifference(
         "a retry that cannot succeed does not use the turn of its queue",
         "the next job of the queue starts now instead of one cycle later; a parked workload is retried when a quota "
         "that it failed on is sufficient",
         "`plan --cycles N`, `--batch` and `--trace` count cycles as Kueue does, and every retry uses its turn",
     ),
-    Difference(
+    KueueDifference(
         "under fair sharing a queue whose head was admitted nominates its next workload in the same cycle",
         "with one head of each queue per cycle, weights have little effect without preemption",
         "`plan --cycles N`, `--batch` and `--trace` take one head of each queue",
     ),
-    Difference(
+    KueueDifference(
         "a changed status of a ClusterQueue does not cause retries",
         "in cohort trees of two or more levels Kueue retries all parked workloads after every change of a count, "
         "although no quota was released",
         "`plan --cycles N`, `--batch` and `--trace` retry as Kueue does",
     ),
-    Difference(
+    KueueDifference(
         "a preemptor that does not fit loses its place at the head of its queue",
         "so it is documented in Kueue, but the job stays ahead of higher priorities until another one preempts",
         "none: a bug of Kueue",
         ("trace-a2-00076",),
     ),
-    Difference(
+    KueueDifference(
         "with `flavorFungibility.preference`, a flavor needs preemption if one of its resources does",
         "Kueue may nominate it as fitting; the job then fails the second check of every cycle, although another "
         "flavor is free or victims exist (PreemptionOverBorrowing)",
         "none: a bug of Kueue",
         ("trace-a1-00034", "trace-a3-00037"),
     ),
-    Difference(
+    KueueDifference(
         "a waiting workload always says what it lacks, never `Bypassed scheduling evaluation because an equivalent "
         "workload recently failed`",
         "Kueue does not look at a workload like one that failed before; Sluice does not either, and yet explains each "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class FeatureState(StrEnum):
     """Whether a feature is there."""
 
     YES = "yes"
@@ -38,7 +38,7 @@ class Feature:
     """
 
     name: str
-    state: State
+    state: FeatureState
     note: str
     test: str = ""
     gates: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.api.compatibility.feature import Feature, Sign, State
+from webhook.api.compatibility.feature import Feature, FeatureState, Sign
 from webhook.api.compatibility.feature_fields import by_annotation, by_configuration
 from webhook.api.compatibility.kueue_jobs import JOBS
 
@@ -18,71 +18,74 @@ into the Workloads of all jobs."""
 _QUOTA: Final = (
     Feature(
         "ClusterQueue, Cohort, LocalQueue, ResourceFlavor",
-        State.YES,
+        FeatureState.YES,
         "kueue.x-k8s.io v1beta2, v1beta1 converted; quota, borrowing and lending limits, trees of cohorts",
         "tests/queue/test_kueue_cases.py",
     ),
     Feature(
         "queueing strategies",
-        State.YES,
+        FeatureState.YES,
         "StrictFIFO and BestEffortFIFO, or your own rules",
         "tests/cluster/test_controller.py",
         ("SchedulingEquivalenceHashing", "PrioritizePreemptorWorkloads"),
     ),
     Feature(
         "preemption",
-        State.YES,
+        FeatureState.YES,
         "within the queue, reclaim within the cohort, while borrowing with a threshold",
         "tests/queue/test_kueue_cases.py",
         ("PrioritySortingWithinCohort", "RecomputeAssignmentUponPreemptionTargetsOverlap"),
     ),
     Feature(
         "fair sharing",
-        State.YES,
+        FeatureState.YES,
         "weights and both preemption strategies, by the rule file kueue-fair",
         "tests/queue/test_kueue_cases.py",
         ("FairSharingPreemptWithinNominal", "FairSharingPrioritizeNonBorrowing"),
     ),
     Feature(
         "admission fair sharing",
-        State.YES,
+        FeatureState.YES,
         "decayed past usage of LocalQueues orders a queue; it is counted where an admissionScope asks for it",
         "tests/cluster/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),
     Feature(
         "flavor fungibility",
-        State.YES,
+        FeatureState.YES,
         "whenCanBorrow, whenCanPreempt and preference",
         "tests/queue/test_kueue_cases.py",
         ("FlavorFungibility", "FlavorFungibilityPreserveScanProgress"),
     ),
     Feature(
         "partial admission",
-        State.YES,
+        FeatureState.YES,
         "minCount of pod sets; of the job kinds, only Job has it, by its annotation",
         "tests/queue/test_kueue_cases.py",
         ("PartialAdmission",),
     ),
     Feature(
-        "stopPolicy", State.YES, "Hold and HoldAndDrain, of ClusterQueue and LocalQueue", "tests/queue/test_corners.py"
+        "stopPolicy",
+        FeatureState.YES,
+        "Hold and HoldAndDrain, of ClusterQueue and LocalQueue",
+        "tests/queue/test_corners.py",
     ),
     Feature(
         "resource transformations and excluded prefixes",
-        State.YES,
+        FeatureState.YES,
         "`resources` of the settings, or of a Configuration object in files",
         "tests/api/test_requests.py",
     ),
     Feature(
         "quota check strategy",
-        State.YES,
+        FeatureState.YES,
         "BlockUndeclared and IgnoreUndeclared",
         "tests/api/test_counting_settings.py",
         ("QuotaCheckStrategy",),
     ),
     Feature(
         "concurrent admission",
-        State.NO,
+        FeatureState.NO,
         "flavors are tried one after the other; remove the field",
         gates=("ConcurrentAdmission",),
         signs=(Sign("ClusterQueue", ("spec", "concurrentAdmissionPolicy")),),
@@ -90,7 +93,7 @@ _QUOTA: Final = (
     ),
     Feature(
         "dynamic resource allocation",
-        State.NO,
+        FeatureState.NO,
         "quota does not count claimed devices; request a resource such as nvidia.com/gpu",
         "tests/api/test_unsupported.py",
         (
@@ -110,7 +113,7 @@ _QUOTA: Final = (
 _PLACES: Final = (
     Feature(
         "topology aware scheduling",
-        State.NO,
+        FeatureState.NO,
         _SCHEDULER,
         "tests/api/test_unsupported.py",
         (
@@ -152,7 +155,7 @@ _PLACES: Final = (
     ),
     Feature(
         "MultiKueue",
-        State.NO,
+        FeatureState.NO,
         "jobs run in their own cluster; use a ClusterQueue without this check",
         "tests/api/test_unsupported.py",
         (
@@ -175,7 +178,7 @@ _PLACES: Final = (
     ),
     Feature(
         "provisioning requests",
-        State.YES,
+        FeatureState.YES,
         "the requests of a Workload are deleted when it is evicted",
         "tests/cluster/test_provisioning.py",
         ("CleanupProvisioningRequestsOnEviction",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from webhook.api.compatibility.differences import DIFFERENCES
-from webhook.api.compatibility.feature import Feature, State
+from webhook.api.compatibility.feature import Feature, FeatureState
 from webhook.api.compatibility.gates import effect
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.unsupported import written
@@ -36,7 +36,7 @@ def _section(name: str, features: Sequence[Feature]) -> Iterator[str]:
     yield "| feature | state | notes | fields | test |"
     yield "|---|---|---|---|---|"
     for f in features:
-        signs = ", ".join(f"`{s.of}` `{written(s.path)}`" for s in f.signs if f.state == State.NO)
+        signs = ", ".join(f"`{s.of}` `{written(s.path)}`" for s in f.signs if f.state == FeatureState.NO)
         yield f"| {f.name} | {f.state.value} | {f.note} | {signs} | {f'`{f.test}`' if f.test else ''} |"
     yield ""
 

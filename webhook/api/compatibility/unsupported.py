@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from webhook.api.compatibility.feature import Feature, State
+from webhook.api.compatibility.feature import Feature, FeatureState
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.volcano import VOLCANO
 
@@ -19,7 +19,7 @@ _Keys = dict[str, list[tuple[str, Feature]]]
 def _by_parent() -> dict[str, dict[Path, _Keys]]:
     table: dict[str, dict[Path, _Keys]] = {}
     for feature in (*KUEUE, *VOLCANO):
-        for sign in feature.signs if feature.state == State.NO else ():
+        for sign in feature.signs if feature.state == FeatureState.NO else ():
             keys = table.setdefault(sign.of, {}).setdefault(sign.path[:-1], {})
             keys.setdefault(sign.path[-1], []).append((sign.value, feature))
     return table

@@ -4,73 +4,73 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.api.compatibility.feature import Feature, Sign, State
+from webhook.api.compatibility.feature import Feature, FeatureState, Sign
 
 VOLCANO: Final[tuple[Feature, ...]] = (
     Feature(
         "Queue",
-        State.YES,
+        FeatureState.YES,
         "guarantee, deserved, capability, weight, reclaimable, parent, Closed; read from files by plan and simulate",
         "tests/api/test_volcano.py",
     ),
     Feature(
         "PodGroup",
-        State.PART,
+        FeatureState.PART,
         "minMember pods that request minResources in total; a running one holds its quota",
         "tests/api/test_volcano.py",
     ),
     Feature(
         "minTaskMember and subGroupPolicy",
-        State.NO,
+        FeatureState.NO,
         "the group starts with minMember pods of any task; use minMember alone",
         "tests/api/test_unsupported.py",
         signs=(Sign("PodGroup", ("spec", "minTaskMember")), Sign("PodGroup", ("spec", "subGroupPolicy"))),
     ),
     Feature(
         "network topology and HyperNodes",
-        State.NO,
+        FeatureState.NO,
         "remove spec.networkTopology; the scheduler then places the pods",
         "tests/api/test_unsupported.py",
         signs=(Sign("PodGroup", ("spec", "networkTopology")),),
     ),
     Feature(
         "node affinity and extended clusters of a Queue",
-        State.NO,
+        FeatureState.NO,
         "define the nodes as a ResourceFlavor of a ClusterQueue",
         "tests/api/test_unsupported.py",
         signs=(Sign("Queue", ("spec", "affinity")), Sign("Queue", ("spec", "extendClusters"))),
     ),
     Feature(
         "dequeueStrategy of a Queue",
-        State.OTHER,
+        FeatureState.OTHER,
         "set the rule `strict` of a QueuePolicy for fifo; the default is traverse",
         "tests/queue/test_rule_files.py",
     ),
     Feature(
         "Volcano Job",
-        State.PART,
+        FeatureState.PART,
         "policies apply to its pods; Volcano's scheduler queues it, since it has no suspend field",
         "tests/jobs/test_describe.py",
     ),
     Feature(
         "priority, sla, drf, proportion and capacity plugins",
-        State.OTHER,
+        FeatureState.OTHER,
         "rules of a QueuePolicy: order, across, share",
         "tests/queue/test_rule_files.py",
     ),
     Feature(
         "JobFlow, HyperJob, CronJob of Volcano",
-        State.NO,
+        FeatureState.NO,
         "the jobs they create are read one by one",
     ),
     Feature(
         "placement plugins: binpack, numaaware, task-topology, deviceshare, pdb",
-        State.NO,
+        FeatureState.NO,
         "placement on nodes is done by the cluster's scheduler",
     ),
     Feature(
         "vcctl",
-        State.OTHER,
+        FeatureState.OTHER,
         "`sluice`, and `kubectl` on the objects",
         "tests/cli",
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from webhook.api.compatibility.feature import State
+from webhook.api.compatibility.feature import FeatureState
 from webhook.api.compatibility.gates import FIXED, SAME
 from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.configuration import field_readers
@@ -18,7 +18,7 @@ from webhook.api.configuration.sections import (
     FRAMEWORKS,
     SYSTEM,
     AdmissionFairSharing,
-    FairSharing,
+    FairSharingSection,
     Integrations,
     LocalQueueMetrics,
     Metrics,
@@ -26,7 +26,7 @@ from webhook.api.configuration.sections import (
     QuotaCheckStrategy,
     RequeuingStrategy,
     RequeuingTimestamp,
-    Resources,
+    ResourceSettings,
     Retention,
     Transformation,
     WaitForPodsReady,
@@ -101,7 +101,7 @@ def _gates(reader: Reading, value: Any, path: Path) -> Mapping[str, bool]:
         feature = _GATES.get(gate)
         if feature is None:
             reader.unused((*path, gate), "no feature of Sluice has this gate")
-        elif on and feature.state is State.NO and not FIXED.get(gate, gate in SAME):
+        elif on and feature.state is FeatureState.NO and not FIXED.get(gate, gate in SAME):
             reader.unused((*path, gate), f"{feature.name} is not supported: {feature.note}")
         elif FIXED.get(gate, on) is not on:
             reader.unused((*path, gate), f"it is always {'off' if on else 'on'} ({feature.name})")
@@ -157,8 +157,8 @@ def _transformations(reader: Reading, value: Any, path: Path) -> tuple[Transform
     return found
 
 
-def _resources(reader: Reading, value: Any, path: Path) -> Resources:
-    found = Resources(**reader.fields(value, path, _RESOURCES))
+def _resources(reader: Reading, value: Any, path: Path) -> ResourceSettings:
+    found = ResourceSettings(**reader.fields(value, path, _RESOURCES))
     if found.exclude_resource_prefixes and found.quota_check_strategy is QuotaCheckStrategy.IGNORE:
         raise ValueError("excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared")
     return found
@@ -235,7 +235,7 @@ SECTIONS: Final[Table] = {
     "manageJobsWithoutQueueName": ("manage_jobs_without_queue_name", field_readers.boolean),
     "managedJobsNamespaceSelector": ("managed_jobs_namespace_selector", _selector),
     "integrations": ("integrations", _record(Integrations, _INTEGRATIONS)),
-    "fairSharing": ("fair_sharing", _enabled(FairSharing, _FAIR)),
+    "fairSharing": ("fair_sharing", _enabled(FairSharingSection, _FAIR)),
     "admissionFairSharing": ("admission_fair_sharing", _record(AdmissionFairSharing, _HISTORY)),
     "resources": ("resources", _resources),
     "objectRetentionPolicies": ("retention", _retention),

@@ -73,7 +73,7 @@ class Integrations:
 
 
 @dataclass(frozen=True, slots=True)
-class FairSharing:
+class FairSharingSection:
     """Fair sharing between queues: which preemption strategies are tried, in their order."""
 
     preemption_strategies: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Transformation:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ResourceSettings:
     """How requests become what quota counts."""
 
     exclude_resource_prefixes: tuple[str, ...] = ()
@@ -145,9 +145,9 @@ class QueueSettings:
     """A LabelSelector; None is every namespace but kube-system and the controller's own."""
     wait_for_pods_ready: WaitForPodsReady | None = None
     integrations: Integrations | None = None
-    fair_sharing: FairSharing | None = None
+    fair_sharing: FairSharingSection | None = None
     admission_fair_sharing: AdmissionFairSharing | None = None
-    resources: Resources = Resources()
+    resources: ResourceSettings = ResourceSettings()
     retention: Retention = Retention()
     metrics: Metrics = Metrics()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)

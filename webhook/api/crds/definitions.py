@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.api.crds.kinds import KINDS, Column, CustomKind, Version
+from webhook.api.crds.kinds import KINDS, CustomKind, KindVersion, PrinterColumn
 from webhook.api.crds.schema import structural
 from webhook.api.types.fields import AMOUNT, QUANTITY, Api
 from webhook.kube.well_known import KUEUE
@@ -76,7 +76,7 @@ def _crd(kind: CustomKind, webhook: Webhook | None) -> dict[str, Any]:
     }
 
 
-def _version(kind: CustomKind, version: Version, *, stored: bool) -> dict[str, Any]:
+def _version(kind: CustomKind, version: KindVersion, *, stored: bool) -> dict[str, Any]:
     schema = _signed(top_level(version.type))
     made: dict[str, Any] = {"name": version.name, "served": True, "storage": stored}
     if not stored:
@@ -118,6 +118,6 @@ def top_level(struct: type[Api]) -> dict[str, Any]:
     return schema
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: PrinterColumn) -> dict[str, Any]:
     shown = {"name": column.name, "type": column.type, "jsonPath": column.path}
     return {**shown, "priority": 1} if column.wide else shown

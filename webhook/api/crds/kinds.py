@@ -25,7 +25,7 @@ OLD: Final = "v1beta1"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`. `wide` shows it with `-o wide` only."""
 
     name: str
@@ -35,12 +35,12 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class KindVersion:
     """One version of a kind: its name, its type, its columns, and the fields that a list can be filtered by."""
 
     name: str
     type: type[Api]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrinterColumn, ...] = ()
     selectable: tuple[str, ...] = ()
 
 
@@ -51,7 +51,7 @@ class CustomKind:
     group: str
     kind: str
     plural: str
-    versions: tuple[Version, ...]
+    versions: tuple[KindVersion, ...]
     short: tuple[str, ...] = ()
     namespaced: bool = False
 
@@ -61,32 +61,32 @@ class CustomKind:
         return f"{self.plural}.{self.group}"
 
 
-PENDING: Final = Column("Pending Workloads", ".status.pendingWorkloads", "integer")
-ADMITTED: Final = Column("Admitted Workloads", ".status.admittedWorkloads", "integer")
-AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
-STRATEGY: Final = Column("Strategy", ".spec.queueingStrategy", wide=True)
+PENDING: Final = PrinterColumn("Pending Workloads", ".status.pendingWorkloads", "integer")
+ADMITTED: Final = PrinterColumn("Admitted Workloads", ".status.admittedWorkloads", "integer")
+AGE: Final = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
+STRATEGY: Final = PrinterColumn("Strategy", ".spec.queueingStrategy", wide=True)
 CQ_COLUMNS: Final = (STRATEGY, PENDING, replace(ADMITTED, wide=True))
-LQ_COLUMNS: Final = (Column("ClusterQueue", ".spec.clusterQueue"), PENDING, ADMITTED)
+LQ_COLUMNS: Final = (PrinterColumn("ClusterQueue", ".spec.clusterQueue"), PENDING, ADMITTED)
 WL_COLUMNS: Final = (
-    Column("Queue", ".spec.queueName"),
-    Column("Reserved in", ".status.admission.clusterQueue"),
-    Column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
-    Column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
-    Column("Why", ".status.conditions[?(@.type=='sluice.dev/Waiting')].reason", wide=True),
+    PrinterColumn("Queue", ".spec.queueName"),
+    PrinterColumn("Reserved in", ".status.admission.clusterQueue"),
+    PrinterColumn("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
+    PrinterColumn("Finished", ".status.conditions[?(@.type=='Finished')].status"),
+    PrinterColumn("Why", ".status.conditions[?(@.type=='sluice.dev/Waiting')].reason", wide=True),
     AGE,
 )
-VALUE: Final = (Column("Value", ".value", "integer"),)
+VALUE: Final = (PrinterColumn("Value", ".value", "integer"),)
 
 
 RESERVED_IN: Final = (".status.admission.clusterQueue",)
-CONNECTED: Final = (Column("Connected", ".status.conditions[?(@.type=='Active')].status"), AGE)
+CONNECTED: Final = (PrinterColumn("Connected", ".status.conditions[?(@.type=='Active')].status"), AGE)
 
 
 def _both(
-    new: type[Api], old: type[Api], columns: tuple[Column, ...] = (), selectable: tuple[str, ...] = ()
-) -> tuple[Version, ...]:
+    new: type[Api], old: type[Api], columns: tuple[PrinterColumn, ...] = (), selectable: tuple[str, ...] = ()
+) -> tuple[KindVersion, ...]:
     """Only the stored version selects: the API server takes equal fields of all versions for those of one schema."""
-    return Version(STORED, new, columns, selectable), Version(OLD, old, columns)
+    return KindVersion(STORED, new, columns, selectable), KindVersion(OLD, old, columns)
 
 
 KINDS: Final[tuple[CustomKind, ...]] = (
@@ -95,8 +95,8 @@ KINDS: Final[tuple[CustomKind, ...]] = (
         "ClusterQueue",
         "clusterqueues",
         (
-            Version(STORED, ClusterQueue, (Column("Cohort", ".spec.cohortName"), *CQ_COLUMNS)),
-            Version(OLD, v1beta1.ClusterQueue, (Column("Cohort", ".spec.cohort"), *CQ_COLUMNS)),
+            KindVersion(STORED, ClusterQueue, (PrinterColumn("Cohort", ".spec.cohortName"), *CQ_COLUMNS)),
+            KindVersion(OLD, v1beta1.ClusterQueue, (PrinterColumn("Cohort", ".spec.cohort"), *CQ_COLUMNS)),
         ),
         ("cq",),
     ),
@@ -154,6 +154,6 @@ KINDS: Final[tuple[CustomKind, ...]] = (
 """Every kind, in the order the CRDs are printed."""
 
 FILE_KINDS: Final[tuple[CustomKind, ...]] = (
-    CustomKind(SLUICE, "QueuePolicy", "queuepolicies", (Version("v1alpha1", QueuePolicy),)),
+    CustomKind(SLUICE, "QueuePolicy", "queuepolicies", (KindVersion("v1alpha1", QueuePolicy),)),
 )
 """Kinds that live in files only: they have a schema for editors, and no CRD."""

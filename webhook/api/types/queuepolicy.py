@@ -42,7 +42,7 @@ class Laws(Api, frozen=True, kw_only=True):
     )
 
 
-class Condition(Api, frozen=True, kw_only=True):
+class AdmitRule(Api, frozen=True, kw_only=True):
     """A condition of admission."""
 
     expression: Annotated[str, doc("CEL, returns bool: true if the workload may be admitted.", min_length=1)]
@@ -53,7 +53,7 @@ class Condition(Api, frozen=True, kw_only=True):
     ] = None
 
 
-class Eviction(Api, frozen=True, kw_only=True):
+class EvictRule(Api, frozen=True, kw_only=True):
     """Why a workload that holds quota must give it back."""
 
     reason: Annotated[
@@ -93,7 +93,7 @@ class Capacity(Api, frozen=True, kw_only=True):
     borrows: Annotated[str | None, doc("CEL, returns bool: whether the node uses more than its own quota.")] = None
 
 
-class Flavor(Api, frozen=True, kw_only=True):
+class FlavorRules(Api, frozen=True, kw_only=True):
     """Which flavor a pod set gets."""
 
     eligible: Annotated[str | None, doc("CEL, returns bool: whether the pod set may run on the flavor.")] = None
@@ -132,14 +132,14 @@ class Preempt(Api, frozen=True, kw_only=True):
     )
 
 
-class Share(Api, frozen=True, kw_only=True):
+class ShareRules(Api, frozen=True, kw_only=True):
     """The number that fair sharing compares."""
 
     ratio: Annotated[str | None, doc("CEL, returns double: the unweighted share of one resource.")] = None
     value: Annotated[str | None, doc("CEL, returns double: the weighted share.")] = None
 
 
-class FairSharing(Api, frozen=True, kw_only=True):
+class FairSharingSettings(Api, frozen=True, kw_only=True):
     """The tournament of shares between queues."""
 
     enabled: Annotated[bool, doc("Whether shares order the queues and limit preemption.")] = True
@@ -148,7 +148,7 @@ class FairSharing(Api, frozen=True, kw_only=True):
     )
 
 
-class History(Api, frozen=True, kw_only=True):
+class HistorySettings(Api, frozen=True, kw_only=True):
     """How past use fades."""
 
     half_life: Annotated[str | None, doc("Time after which past usage counts half, such as 168h.")] = None
@@ -179,11 +179,11 @@ class QueuePolicySpec(Api, frozen=True, kw_only=True):
         default_factory=list
     )
     strict: Annotated[str | None, doc("CEL, returns bool: whether a head that does not fit blocks the rest.")] = None
-    admit: Annotated[list[Condition], doc("Conditions of admission; those of all files must hold.")] = msgspec.field(
+    admit: Annotated[list[AdmitRule], doc("Conditions of admission; those of all files must hold.")] = msgspec.field(
         default_factory=list
     )
     evict: Annotated[
-        list[Eviction],
+        list[EvictRule],
         doc("Workloads to evict. An item replaces the item with the same reason in the files it extends."),
     ] = msgspec.field(default_factory=list)
     reserve: Annotated[Reserve | None, doc("What a head that does not fit reserves.")] = None
@@ -191,18 +191,18 @@ class QueuePolicySpec(Api, frozen=True, kw_only=True):
         str | None, doc("CEL, returns bool: whether a head that does not fit is parked until something changes.")
     ] = None
     capacity: Annotated[Capacity | None, doc("How much a node of the tree may use.")] = None
-    flavor: Annotated[Flavor | None, doc("Which flavor a pod set gets.")] = None
+    flavor: Annotated[FlavorRules | None, doc("Which flavor a pod set gets.")] = None
     preempt: Annotated[Preempt | None, doc("Which workloads are preempted.")] = None
-    share: Annotated[Share | None, doc("The number that fair sharing compares.")] = None
+    share: Annotated[ShareRules | None, doc("The number that fair sharing compares.")] = None
     requeue: Annotated[
         str | None, doc("CEL, returns int: the earliest time at which an evicted workload is retried.")
     ] = None
-    fair_sharing: Annotated[FairSharing | None, doc("Fair sharing between queues.")] = None
+    fair_sharing: Annotated[FairSharingSettings | None, doc("Fair sharing between queues.")] = None
     partial_admission: Annotated[bool | None, doc("Whether pod sets with a minCount may start with fewer pods.")] = None
     recompute_victims: Annotated[
         bool | None, doc("Whether to look for victims again if another workload preempted them.")
     ] = None
-    history: Annotated[History | None, doc("How past usage decays.")] = None
+    history: Annotated[HistorySettings | None, doc("How past usage decays.")] = None
 
 
 class QueuePolicy(Api, frozen=True, kw_only=True):

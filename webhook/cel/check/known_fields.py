@@ -96,7 +96,7 @@ def check_types(text: str, kinds: Sequence[Scope]) -> TypesFound:
         root = parser.parse(text)
     except CompileError:
         return TypesFound((), (), (None,) * len(kinds))
-    walks = [_Walk(text, scope) for scope in kinds]
+    walks = [_FieldWalk(text, scope) for scope in kinds]
     found = [walk.infer(root, walk.scope) for walk in walks]
     told: dict[tuple[int, str], Misspelt] = {}
     for walk in walks:
@@ -114,7 +114,7 @@ _ONE_OF: Final = frozenset({"first", "last"})
 
 
 @dataclass(slots=True)
-class _Walk:
+class _FieldWalk:
     """One walk of one tree for one kind."""
 
     text: str

@@ -28,7 +28,7 @@ _EMPTY: Final = Estimate(MOST, 0)
 
 
 @dataclass(slots=True)
-class _Walk:
+class _CostWalk:
     """One walk over one tree."""
 
     checked: Checked
@@ -175,4 +175,4 @@ def estimate(checked: Checked, env: Env, sizes: Sizer | None = None) -> Estimate
 
     `sizes` says how big values are, where not as the environment says.
     """
-    return _Walk(checked, env, Sizes(checked, sizes or env.sizes)).cost(checked.root) if env.checked else UNKNOWN
+    return _CostWalk(checked, env, Sizes(checked, sizes or env.sizes)).cost(checked.root) if env.checked else UNKNOWN

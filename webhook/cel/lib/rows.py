@@ -8,8 +8,6 @@ from dataclasses import replace
 from webhook.cel.overloads import Cost, Function, Overload, Price
 from webhook.cel.types import STRING, Type
 
-Examples = tuple[tuple[str, str], ...]
-
 
 def member(
     overload_id: str,
@@ -18,10 +16,9 @@ def member(
     result: Type,
     call: Callable[..., object],
     cost: Cost | Price | None = None,
-    template: str | None = None,
 ) -> Overload:
     """An overload called as `receiver.name(arguments)`."""
-    return priced(Overload(overload_id, (receiver, *arguments), result, call, member=True, template=template), cost)
+    return priced(Overload(overload_id, (receiver, *arguments), result, call, member=True), cost)
 
 
 def plain(
@@ -30,10 +27,14 @@ def plain(
     result: Type,
     call: Callable[..., object],
     cost: Cost | Price | None = None,
-    template: str | None = None,
 ) -> Overload:
     """An overload called as `name(arguments)`."""
-    return priced(Overload(overload_id, arguments, result, call, template=template), cost)
+    return priced(Overload(overload_id, arguments, result, call), cost)
+
+
+def in_python(template: str, row: Overload) -> Overload:
+    """The row with the Python expression that gives the same, for arguments of known types."""
+    return replace(row, template=template)
 
 
 def of_text(overload_id: str, result: Type, call: Callable[..., object], cost: Cost | Price) -> Overload:

@@ -8,7 +8,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import ESCAPES, to_bytes
 from webhook.cel.lib.memory import sized
-from webhook.cel.lib.rows import library, member, plain
+from webhook.cel.lib.rows import in_python, library, member, plain
 from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, BYTES, INT, STRING, list_of, map_of, param
 from webhook.cel.values import Uint
@@ -256,27 +256,31 @@ FUNCTIONS: Final = library(
     "standard",
     Function(
         "contains",
-        (member("contains_string", STRING, (STRING,), BOOL, contains, costs.CONTAINED, "{1} in {0}"),),
+        (in_python("{1} in {0}", member("contains_string", STRING, (STRING,), BOOL, contains, costs.CONTAINED)),),
         "Whether a text has a part.",
         (("'hello world'.contains('o w')", "true"),),
     ),
     Function(
         "startsWith",
-        (member("starts_with_string", STRING, (STRING,), BOOL, starts_with, costs.BEGUN, "{0}.startswith({1})"),),
+        (
+            in_python(
+                "{0}.startswith({1})", member("starts_with_string", STRING, (STRING,), BOOL, starts_with, costs.BEGUN)
+            ),
+        ),
         "Whether a text begins with a part.",
         (("'hello world'.startsWith('hello')", "true"),),
     ),
     Function(
         "endsWith",
-        (member("ends_with_string", STRING, (STRING,), BOOL, ends_with, costs.BEGUN, "{0}.endswith({1})"),),
+        (in_python("{0}.endswith({1})", member("ends_with_string", STRING, (STRING,), BOOL, ends_with, costs.BEGUN)),),
         "Whether a text ends with a part.",
         (("'hello world'.endsWith('world')", "true"),),
     ),
     Function(
         "size",
         (
-            *(plain(f"size_{name}", (of,), INT, size, costs.nominal, "len({0})") for name, of in _SIZED),
-            *(member(f"{name}_size", of, (), INT, size, costs.nominal, "len({0})") for name, of in _SIZED),
+            *(in_python("len({0})", plain(f"size_{name}", (of,), INT, size, costs.nominal)) for name, of in _SIZED),
+            *(in_python("len({0})", member(f"{name}_size", of, (), INT, size, costs.nominal)) for name, of in _SIZED),
         ),
         "How many characters a string has, bytes bytes, a list elements, a map entries.",
         (("size('日本語')", "3"), ("[1, 2].size()", "2"), ("size({'a': 1})", "1")),

@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.pace import SLICE, Slice, in_slices
-from webhook.queue.decisions import Pending, Place
+from webhook.queue.decisions import Pending, PendingPlace
 from webhook.queue.explain import Gathered
 
 OTHERS: Final = 500
@@ -56,7 +56,7 @@ class Explainer:
         pending, before = self._core.explain(key, gathered), self.told.get(key)
         if pending == before:
             return False
-        self._parked(key, pending is not None and pending.place is not Place.ACTIVE)
+        self._parked(key, pending is not None and pending.place is not PendingPlace.ACTIVE)
         if pending is None:
             del self.told[key]
             return False

@@ -10,7 +10,7 @@ from webhook.cluster.pace import Pass
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.explain import Gathered
 from webhook.queue.model import History, PodSet
-from webhook.queue.quota.shares import StandingShares
+from webhook.queue.quota.shares import CurrentShares
 from webhook.store.objects import Object
 
 
@@ -31,7 +31,7 @@ class QueueFacts:
     (`namespace/name`) and resource; `usage` is what a LocalQueue used lately, by weight, where admission goes by that.
     """
 
-    shares: StandingShares | None = None
+    shares: CurrentShares | None = None
     asked: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
     cohorts: Mapping[str, CohortFacts] = field(default_factory=dict)

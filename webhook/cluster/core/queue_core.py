@@ -26,7 +26,7 @@ from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import Gathered, explain, in_order
 from webhook.queue.model import History, PodSet, Snapshot, Workload
 from webhook.queue.pending.queue import Entry, Status
-from webhook.queue.quota.shares import StandingShares, standing
+from webhook.queue.quota.shares import CurrentShares, current_shares
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -149,10 +149,10 @@ class QueueCore:
         kept = state.accounting.history(queue, now)
         return kept if kept.at else None
 
-    def shares(self) -> StandingShares | None:
+    def shares(self) -> CurrentShares | None:
         """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""
         rules = self._state.rules
-        return standing(self._state.trees, rules) if rules is not None and rules.fair else None
+        return current_shares(self._state.trees, rules) if rules is not None and rules.fair else None
 
     def facts(self) -> Pass[QueueFacts]:
         """Give what is told of queues beside their Workloads."""

@@ -28,7 +28,7 @@ _LONGEST: Final = 247
 
 
 @dataclass(frozen=True, slots=True)
-class PodSetRequest:
+class MergedPodSets:
     """Pods that are asked for together: those of `pod_set`, and of others like it."""
 
     pod_set: Object
@@ -79,10 +79,10 @@ def _is_as(request: Object, config: ProvisioningRequestConfigSpec) -> bool:
     return same_class and all(given.get(key) == value for key, value in config.parameters.items())
 
 
-def wanted(workload: Object, config: ProvisioningRequestConfigSpec) -> list[PodSetRequest]:
+def wanted(workload: Object, config: ProvisioningRequestConfigSpec) -> list[MergedPodSets]:
     """Give the pods that are to be asked for; none where no pod set has any, or asks for a managed resource."""
     given = {row.get("name"): row for row in at(workload, ("status", "admission", "podSetAssignments")) or ()}
-    out: list[PodSetRequest] = []
+    out: list[MergedPodSets] = []
     for pod_set in at(workload, ("spec", "podSets")) or ():
         assignment = given.get(pod_set.get("name"))
         if assignment is None or not _uses(pod_set, config.managed_resources):
@@ -93,7 +93,7 @@ def wanted(workload: Object, config: ProvisioningRequestConfigSpec) -> list[PodS
             continue
         like = next((n for n, row in enumerate(out) if _alike(row.pod_set, pod_set, config.pod_set_merge_policy)), None)
         if like is None:
-            out.append(PodSetRequest(pod_set, assignment, count))
+            out.append(MergedPodSets(pod_set, assignment, count))
         else:
             out[like] = replace(out[like], count=out[like].count + count)
     return out
@@ -156,7 +156,7 @@ def made(
     return request, templates
 
 
-def _template(workload: Object, name: str, row: PodSetRequest, flavors: Mapping[str, Object]) -> Object:
+def _template(workload: Object, name: str, row: MergedPodSets, flavors: Mapping[str, Object]) -> Object:
     names = dict.fromkeys((row.assignment.get("flavors") or {}).values())
     template = on_flavors(row.pod_set.get("template") or {}, [flavors[f] for f in names if f in flavors])
     return {

@@ -17,7 +17,7 @@ from webhook.cluster.queues.counts import FlavorResource, Waits, WorkloadCount, 
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History
-from webhook.queue.quota.shares import StandingShares
+from webhook.queue.quota.shares import CurrentShares
 from webhook.store.objects import Object, key_of
 
 Amounts = dict[FlavorResource, int]
@@ -176,7 +176,7 @@ def _of_all(counts: QueueCount, used: History) -> History:
     return replace(used, usage={**{resource: 0.0 for _, resource in counts.used}, **used.usage})
 
 
-def with_share(cohort: Object, shares: StandingShares | None) -> dict[str, Any]:
+def with_share(cohort: Object, shares: CurrentShares | None) -> dict[str, Any]:
     """Give the status object of a Cohort; equal to what it has where nothing changed."""
     share = None if shares is None else shares.cohorts.get(key_of(cohort)[1], 0.0)
     return {**(cohort.get("status") or {}), **_fair_sharing(cohort, share, None)}

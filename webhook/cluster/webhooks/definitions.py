@@ -23,7 +23,7 @@ INJECTED: Final = tuple(f"cert-manager.io/inject-{ca}" for ca in ("ca-from", "ca
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ApplyResult:
     """What was done to one CRD, as a sentence; `failed` where it has to be done again."""
 
     name: str
@@ -33,7 +33,7 @@ class Outcome:
 
 async def apply(
     store: ObjectStore, definitions: Sequence[Object], *, take_over: bool = False, dry_run: bool = False
-) -> list[Outcome]:
+) -> list[ApplyResult]:
     """Apply CRDs; what they say of trust stays as it is. One that is not Sluice's is left alone, or, with `take_over`,
     becomes Sluice's. Raises StoreError.
     """
@@ -46,29 +46,29 @@ async def apply(
             found = definition
         if _ours(found):
             await store.apply(definition, MANAGER, dry_run=dry_run)
-            done.append(Outcome(name, "applied"))
+            done.append(ApplyResult(name, "applied"))
         elif take_over:
             done.append(await _take_over(store, found, definition, dry_run=dry_run))
         else:
-            done.append(Outcome(name, "left as it is: it belongs to another installation"))
+            done.append(ApplyResult(name, "left as it is: it belongs to another installation"))
     if take_over:
         for guard in guards():
             await store.apply(guard, MANAGER, dry_run=dry_run)
-        done.append(Outcome(KEPT, "applied: the CRDs cannot be deleted by accident"))
+        done.append(ApplyResult(KEPT, "applied: the CRDs cannot be deleted by accident"))
     return done
 
 
-async def _take_over(store: ObjectStore, found: Object, definition: Object, *, dry_run: bool) -> Outcome:
+async def _take_over(store: ObjectStore, found: Object, definition: Object, *, dry_run: bool) -> ApplyResult:
     """Make another's CRD ours: its objects stay, and are converted here from now on."""
     name = found["metadata"]["name"]
     known = {version["name"] for version in definition["spec"]["versions"]}
     stored = (found.get("status") or {}).get("storedVersions") or []
     if unknown := [version for version in stored if version not in known]:
         told = f"objects are stored as {', '.join(unknown)}, which Sluice does not read; upgrade Kueue first"
-        return Outcome(name, f"not taken over: {told}", failed=True)
+        return ApplyResult(name, f"not taken over: {told}", failed=True)
     await store.patch(CRD, name, None, _as_ours(definition), dry_run=dry_run)
     release = (found["metadata"].get("annotations") or {}).get(HELM_RELEASE)
-    return Outcome(name, "taken over" + (f" from the Helm release {release}" if release else ""))
+    return ApplyResult(name, "taken over" + (f" from the Helm release {release}" if release else ""))
 
 
 def _as_ours(definition: Object) -> Object:
@@ -111,7 +111,7 @@ def guards() -> list[Object]:
     return [policy, {**policy, "kind": f"{GUARD.kind}Binding", "spec": bound}]
 
 
-async def migrate(store: ObjectStore) -> list[Outcome]:
+async def migrate(store: ObjectStore) -> list[ApplyResult]:
     """Store every object of ours in the version that is current, then say so in the CRD. Raises StoreError.
 
     An API server converts what it reads and stores the current version when it is written. Until then an older version
@@ -130,7 +130,7 @@ async def migrate(store: ObjectStore) -> list[Outcome]:
     return done
 
 
-async def _rewrite(store: ObjectStore, kind: CustomKind, current: str) -> Outcome:
+async def _rewrite(store: ObjectStore, kind: CustomKind, current: str) -> ApplyResult:
     gvk = GroupVersionKind(kind.group, current, kind.kind)
     refused, items = [], (await store.list(gvk)).items
     for obj in items:
@@ -141,9 +141,11 @@ async def _rewrite(store: ObjectStore, kind: CustomKind, current: str) -> Outcom
         except Refused as error:
             refused.append(f"{'/'.join(part for part in key_of(obj) if part)}: {error}")
     if refused:
-        return Outcome(kind.name, f"{len(refused)} of {len(items)} objects cannot be stored: {refused[0]}", failed=True)
+        return ApplyResult(
+            kind.name, f"{len(refused)} of {len(items)} objects cannot be stored: {refused[0]}", failed=True
+        )
     await store.patch(CRD, kind.name, None, {"status": {"storedVersions": [current]}}, subresource="status")
-    return Outcome(kind.name, f"{len(items)} objects stored as {current}")
+    return ApplyResult(kind.name, f"{len(items)} objects stored as {current}")
 
 
 def _ours(definition: Object) -> bool:

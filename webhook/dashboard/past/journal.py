@@ -47,7 +47,7 @@ class Hold:
 
 
 @dataclass(slots=True)
-class QueuePast:
+class QueueReplay:
     """A queue while a journal is gone through."""
 
     reserved: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class _Fold:
     """Goes through records, and takes a point of every queue at the end of each bucket."""
 
     def __init__(self) -> None:
-        self.queues: dict[str, QueuePast] = {}
+        self.queues: dict[str, QueueReplay] = {}
         self.known: dict[str, Workload] = {}
         self.doors: dict[str, str] = {}
         self.held: dict[str, Hold] = {}
@@ -198,19 +198,19 @@ class _Fold:
 
     def _wait(self, workload: Workload) -> None:
         if queue := self.doors.get(f"{workload.namespace}/{workload.queue_name}"):
-            self.queues.setdefault(queue, QueuePast()).pending.add(workload.key)
+            self.queues.setdefault(queue, QueueReplay()).pending.add(workload.key)
 
     def _admitted(self, made: Admitted) -> None:
         workload = self.known.get(made.workload)
         if made.admitted and workload is not None:
-            past = self.queues.setdefault(made.cluster_queue, QueuePast())
+            past = self.queues.setdefault(made.cluster_queue, QueueReplay())
             past.started += 1
             past.waited += max(0, self.now - workload.created)
         self._release(made.workload)
         self._hold(made.workload, Admission(made.cluster_queue, made.pod_sets))
 
     def _hold(self, key: str, admission: Admission) -> None:
-        past = self.queues.setdefault(admission.cluster_queue, QueuePast())
+        past = self.queues.setdefault(admission.cluster_queue, QueueReplay())
         hold = self.held[key] = Hold(admission.cluster_queue, dict(_amounts(admission)))
         past.admitted += 1
         for cell, number in hold.amounts.items():

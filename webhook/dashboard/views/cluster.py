@@ -12,7 +12,7 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import ClusterView, FlavorColumn, QuotaCell, QuotaNode
 from webhook.dashboard.sources import Sources
 from webhook.queue.model import ClusterQueue
-from webhook.queue.quota.tree import FlavorResource, Node, Tree, Usage
+from webhook.queue.quota.tree import FlavorResource, Tree, TreeNode, Usage
 from webhook.queue.state import State
 
 LIMIT: Final = 5000
@@ -158,7 +158,7 @@ def _sums(tree: Tree, tallies: Mapping[str, QueueTally]) -> dict[tuple[int, bool
 
 
 def _row(
-    state: State, node: Node, columns: Mapping[FlavorResource, int], tally: QueueTally, amounts: TreeAmounts
+    state: State, node: TreeNode, columns: Mapping[FlavorResource, int], tally: QueueTally, amounts: TreeAmounts
 ) -> QuotaNode:
     queue = node.definition if isinstance(node.definition, ClusterQueue) else None
     line = state.by_queue.get(node.name) if queue is not None else None
@@ -178,7 +178,7 @@ def _row(
 
 
 def _cells(
-    state: State, node: Node, columns: Mapping[FlavorResource, int], tally: QueueTally, amounts: TreeAmounts
+    state: State, node: TreeNode, columns: Mapping[FlavorResource, int], tally: QueueTally, amounts: TreeAmounts
 ) -> Iterator[QuotaCell]:
     tree, usage = amounts.tree, amounts.usage
     for column, name in enumerate(tree.names):

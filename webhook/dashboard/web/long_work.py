@@ -17,7 +17,7 @@ from webhook.dashboard.web.access import PageReader
 from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.query import FieldError, Query, other_quota, text, wish
 from webhook.dashboard.web.simulation_worker import SimulationTask
-from webhook.dashboard.web.simulations import Refused, Simulations
+from webhook.dashboard.web.simulations import CannotSimulate, Simulations
 from webhook.documents import Document
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import names_of, shipped
@@ -132,7 +132,7 @@ class LongWork:
                 return await self._simulations.run(task)
         except TimeoutError:
             raise StatusError(f"the simulation took longer than {LONGER:g} s", 503, "busy") from None
-        except Refused as error:
+        except CannotSimulate as error:
             raise FieldError("rules", f"these rules cannot be used: {error}") from None
 
     async def _allowed(self, reader: PageReader) -> None:

@@ -21,7 +21,7 @@ LINE: Final = 16 * 2**20
 """Bytes of the longest line that a child writes."""
 
 
-class Refused(Exception):
+class CannotSimulate(Exception):
     """The rules or the quota cannot be used; the text says why."""
 
 
@@ -64,7 +64,7 @@ class Simulations:
             if line.startswith(DONE):
                 self.done = float(line.removeprefix(DONE))
             elif line.startswith(REFUSED):
-                raise Refused(msgspec.json.decode(line.removeprefix(REFUSED), type=str))
+                raise CannotSimulate(msgspec.json.decode(line.removeprefix(REFUSED), type=str))
             elif line.startswith(RESULT):
                 return msgspec.json.decode(line.removeprefix(RESULT), type=BothSeries)
         told = (await child.stderr.read()).decode(errors="replace").strip().splitlines()

@@ -14,7 +14,7 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.schemas import is_built_in, schema_of
 from webhook.kube.typed.defaulted import defaulted
-from webhook.kube.typed.written import ConversionError, UnknownFields, Written
+from webhook.kube.typed.written import FieldTypeError, UnknownFields, Written
 
 Object = dict[str, Any]
 
@@ -81,4 +81,4 @@ def _settled_list(before: list[Any], after: list[Any], base: list[Any], result: 
     return made
 
 
-__all__ = ["ConversionError", "UnknownFields", "converted"]
+__all__ = ["FieldTypeError", "UnknownFields", "converted"]

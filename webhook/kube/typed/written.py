@@ -38,11 +38,11 @@ _QUANTITY: Final = "q"
 _NO_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-class ConversionError(Exception):
+class FieldTypeError(Exception):
     """A value does not fit its field's type."""
 
 
-class UnknownFields(ConversionError):
+class UnknownFields(FieldTypeError):
     """A mutation wrote fields that the type of the kind does not have."""
 
 
@@ -144,15 +144,15 @@ class Written:
             if parse(value).canonical() != value:
                 self.steady = False
         except QuantityError:
-            raise ConversionError(self._converting(_NO_QUANTITY)) from None
+            raise FieldTypeError(self._converting(_NO_QUANTITY)) from None
 
-    def _mismatch(self, ref: Ref, value: Any, place: str, owner: str) -> ConversionError:
+    def _mismatch(self, ref: Ref, value: Any, place: str, owner: str) -> FieldTypeError:
         wanted = _go_type(self._schema, ref, place)
         if not self._strict:
-            return ConversionError(self._converting(f"cannot convert {_go_kind(value)} to {wanted}"))
+            return FieldTypeError(self._converting(f"cannot convert {_go_kind(value)} to {wanted}"))
         found = {str: "string", bool: "bool", dict: "object", list: "array", float: f"number {value}"}
         kind = found.get(type(value), "number")
-        return ConversionError(f"json: cannot unmarshal {kind} into Go struct field {owner}.{place} of type {wanted}")
+        return FieldTypeError(f"json: cannot unmarshal {kind} into Go struct field {owner}.{place} of type {wanted}")
 
     def _converting(self, why: str) -> str:
         if self._strict:

@@ -16,7 +16,7 @@ from webhook.kube.well_known import SLUICE
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import missing_facts, missing_queues, selects_namespaces
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.result import Observer
 from webhook.policy.loading.list_items import entries
@@ -99,7 +99,7 @@ class DryRunContext:
     bundle: Bundle
     facts: FileFacts
     sender: Sender
-    resources: Resources
+    resources: ResourceScopes
     gate: Gate | None
     clock: Callable[[], float]
 
@@ -114,7 +114,7 @@ class DryRunContext:
         clock: Callable[[], float],
     ) -> DryRunContext:
         """Make the context in which some objects are tried together."""
-        return cls(bundle, facts, sender, Resources.of([*bundle.objects, *objects], facts), gate, clock)
+        return cls(bundle, facts, sender, ResourceScopes.of([*bundle.objects, *objects], facts), gate, clock)
 
     def received(self, item: Input) -> Object:
         """Give an object as admission sees it."""

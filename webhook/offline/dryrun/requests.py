@@ -35,7 +35,7 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class ResourceScopes:
     """What CRDs among the files say: (group, kind) -> resource, and the scopes of kinds.
 
     `listed` gives the objects that the API server's plugins look at: LimitRanges and default classes.
@@ -46,7 +46,7 @@ class Resources:
     listed: Listed = nothing
 
     @classmethod
-    def of(cls, objects: Iterable[Object], facts: Facts | None = None) -> Resources:
+    def of(cls, objects: Iterable[Object], facts: Facts | None = None) -> ResourceScopes:
         """Read the CustomResourceDefinitions of some objects; the cluster is what the facts are."""
         names, objects = {}, list(objects)
         for spec in (o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"):
@@ -69,7 +69,7 @@ class Resources:
         return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
-def received(obj: Object, resources: Resources, sender: Sender) -> Object:
+def received(obj: Object, resources: ResourceScopes, sender: Sender) -> Object:
     """Give the object as admission sees it: in a namespace, named, and as the server reads built-in kinds."""
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
@@ -87,7 +87,7 @@ def listed_in(facts: Facts) -> Listed:
     return lambda group, kind, namespace: facts.params(GroupVersionKind(group, "v1", kind), namespace, None, None)
 
 
-def request_for(obj: Object, resources: Resources, sender: Sender) -> Request:
+def request_for(obj: Object, resources: ResourceScopes, sender: Sender) -> Request:
     """Make the request for an object that was `received`. Raises BadReview where it cannot be one."""
     gvk = gvk_of(obj)
     metadata = obj.get("metadata") or {}

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
-from webhook.offline.dryrun.requests import Resources
+from webhook.offline.dryrun.requests import ResourceScopes
 from webhook.offline.importing.imported import Object
 
 ANY: Final = "*"
@@ -26,7 +26,7 @@ def bound_rules(match: Mapping[str, Any]) -> list[Object]:
 
 def _rule(row: Mapping[str, Any], match: Mapping[str, Any]) -> Object:
     groups, kinds = (list(row.get(field) or [ANY]) for field in ("apiGroups", "kinds"))
-    names = Resources()
+    names = ResourceScopes()
     resources = [ANY] if ANY in kinds else [names.of_kind(GroupVersionKind(groups[0], "", kind)) for kind in kinds]
     rule: Object = {"apiGroups": groups, "apiVersions": [ANY], "operations": list(OPERATIONS), "resources": resources}
     if (scope := match.get("scope") or ANY) != ANY:

@@ -35,7 +35,7 @@ from webhook.queue.model import (
     Workload,
 )
 from webhook.queue.quota.cell import Cell
-from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
+from webhook.queue.rules import Contest, Found, Match, Option, Placement, Reach, Shares, UsageFacts, Victim
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ TEXTS: Final[Mapping[type, ObjectText]] = {
         "before": ("Share of the victim's subtree now.", ""),
         "after": ("Share of the victim's subtree without the victim.", ""),
     }),
-    Facts: ObjectText("Sums over the workloads that hold quota. Amounts are by resource.", {
+    UsageFacts: ObjectText("Sums over the workloads that hold quota. Amounts are by resource.", {
         "namespace": ("Namespace of the workload; null if it is not known.", ""),
         "requests": ("What all pods of the workload request.", ""),
         "userUsage": ("What the workload's user holds.", ""),

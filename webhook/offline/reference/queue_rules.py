@@ -23,7 +23,7 @@ from webhook.policy.queue_rules.files import SHIPPED
 from webhook.policy.queue_rules.points import ADMIT, ALLOWED, EVICT, POINTS, Point
 from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
-from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
+from webhook.queue.rules import Contest, Found, Match, Option, Placement, Reach, Shares, UsageFacts, Victim
 
 HEAD: Final = """# Queue rules
 
@@ -58,7 +58,7 @@ VARIABLES: Final[Mapping[type, str]] = {
     Reach: "reach",
     Found: "found",
     Shares: "shares",
-    Facts: "facts",
+    UsageFacts: "facts",
 }
 SETTINGS: Final = (
     ("extends", "`[]`: extends `kueue`"),

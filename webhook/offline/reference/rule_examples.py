@@ -18,7 +18,7 @@ from webhook.queue.model import (
     Workload,
 )
 from webhook.queue.quota.cell import Cell
-from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
+from webhook.queue.rules import Contest, Found, Match, Option, Placement, Reach, Shares, UsageFacts, Victim
 
 GPU: Final = "nvidia.com/gpu"
 JOB: Final = Workload("team", "job", "main", (PodSet("main", 2, {GPU: 4}),), 10, queued_at=60_000, uid="u1")
@@ -31,7 +31,7 @@ QUEUE: Final = ClusterQueue(
 )
 LONG: Final = replace(JOB, admission=Admission("research", (), 1_767_600_000_000), run_time=3_600_000)
 NODE: Final = Cell("a100", GPU, 0, 16, 8, 4, 16, 12, 24)
-FACTS: Final = Facts(Namespace("team", {"tier": "gold"}), {GPU: 8}, {GPU: 12}, user_workloads=3)
+FACTS: Final = UsageFacts(Namespace("team", {"tier": "gold"}), {GPU: 8}, {GPU: 12}, user_workloads=3)
 VICTIM: Final = Victim(OTHER, "research", 5, 90_000, 120_000, "u2")
 
 

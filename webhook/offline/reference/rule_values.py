@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.queue.rules import Mode, Outcome, Variant
+from webhook.queue.rules import HeadOutcome, Mode, Variant
 
 ARGUMENTS: Final[Mapping[str, str]] = {
     "now": "The current time, a timestamp.",
@@ -32,19 +32,19 @@ ARGUMENTS: Final[Mapping[str, str]] = {
 }
 """Arguments that are no objects."""
 
-OUTCOMES: Final[Mapping[Outcome, str]] = {
-    Outcome.NO_FIT: "It does not fit, and preemption would not help.",
-    Outcome.NO_CANDIDATES: "It fits in the maximum of the queue, but no workload can be preempted for it.",
-    Outcome.FLAVORS_LEFT: "It does not fit; the next cycle tries the next flavor.",
-    Outcome.PREEMPTING: "Victims were chosen; it is waiting for their quota.",
-    Outcome.NO_LONGER_FITS: "It no longer fits, because another head was admitted in this cycle.",
-    Outcome.OVERLAP: "Another head of this cycle preempts the same victims.",
-    Outcome.DEFERRED: "It fits when workloads that are already preempted are gone.",
-    Outcome.MISCONFIGURED: "An admission check failed, or the workload cannot be queued as it is.",
-    Outcome.NAMESPACE_MISMATCH: "The queue's `namespaceSelector` does not match its namespace.",
-    Outcome.SUSPENDED: "The queue is stopped or inactive.",
-    Outcome.DENIED: "A condition of `admit` is false.",
-    Outcome.RULE_FAILED: "A rule failed for it.",
+OUTCOMES: Final[Mapping[HeadOutcome, str]] = {
+    HeadOutcome.NO_FIT: "It does not fit, and preemption would not help.",
+    HeadOutcome.NO_CANDIDATES: "It fits in the maximum of the queue, but no workload can be preempted for it.",
+    HeadOutcome.FLAVORS_LEFT: "It does not fit; the next cycle tries the next flavor.",
+    HeadOutcome.PREEMPTING: "Victims were chosen; it is waiting for their quota.",
+    HeadOutcome.NO_LONGER_FITS: "It no longer fits, because another head was admitted in this cycle.",
+    HeadOutcome.OVERLAP: "Another head of this cycle preempts the same victims.",
+    HeadOutcome.DEFERRED: "It fits when workloads that are already preempted are gone.",
+    HeadOutcome.MISCONFIGURED: "An admission check failed, or the workload cannot be queued as it is.",
+    HeadOutcome.NAMESPACE_MISMATCH: "The queue's `namespaceSelector` does not match its namespace.",
+    HeadOutcome.SUSPENDED: "The queue is stopped or inactive.",
+    HeadOutcome.DENIED: "A condition of `admit` is false.",
+    HeadOutcome.RULE_FAILED: "A rule failed for it.",
 }
 VARIANTS: Final[Mapping[Variant, str]] = {
     Variant.NEVER: "Not a victim.",

@@ -14,7 +14,7 @@ from webhook.admission.verdict import Verdict
 from webhook.diagnostics import Diagnostic
 from webhook.kube.equality import same
 from webhook.kube.patch import diff
-from webhook.offline.dryrun.requests import Resources, Sender, received
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 from webhook.offline.suite.queue_result import QueueResult
 from webhook.offline.suite.suite_file import Case, resolve
 from webhook.policy.loading.shapes import dotted
@@ -34,7 +34,7 @@ class Judged:
     queue: QueueResult | None
     why: Callable[[], str]
     restless: tuple[str, ...]
-    resources: Resources
+    resources: ResourceScopes
 
 
 def problems(case: Case, judged: Judged) -> Iterator[Diagnostic]:
@@ -130,7 +130,7 @@ def _object(case: Case, judged: Judged, expect: dict[str, Any]) -> Iterator[Diag
             yield case.diagnostic("SUI012", message, "expect", "contains", *path)
 
 
-def whole(case: Case, value: Any, request: Request, resources: Resources) -> Any:
+def whole(case: Case, value: Any, request: Request, resources: ResourceScopes) -> Any:
     """Give the whole object a case expects, with the defaults and the namespace that the request's object got."""
     wanted = resolve(case, value)[0]
     return received(wanted, resources, Sender(namespace=request.namespace or "default"))

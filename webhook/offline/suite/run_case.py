@@ -18,7 +18,7 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import dump
 from webhook.kube.gvk import gvk_of
 from webhook.kube.typed.defaulted import defaulted
-from webhook.offline.dryrun.requests import Resources, Sender, received
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import Judged, finds, problems
@@ -85,7 +85,7 @@ def run_case(
 def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callable[[], Rules] | None) -> Result:
     now = moment(case)
     facts = CaseFacts(case, bundle.objects)
-    resources = Resources.of((), facts)
+    resources = ResourceScopes.of((), facts)
     request = request_of(case, resources)
     verdict = review(request, bundle, facts, None, observer=observer, clock=lambda: now)
     if isinstance(verdict, NeedsFacts):
@@ -177,7 +177,7 @@ class CaseFacts(MemoryFacts):
         return Decision.UNKNOWN if self._table is None else Decision.DENIED
 
 
-def request_of(case: Case, resources: Resources) -> Request:
+def request_of(case: Case, resources: ResourceScopes) -> Request:
     """Make the request that an API server would send for the case. Raises BadReview."""
     spec = case.spec
     objects = resolve(case, spec.get("object"))
@@ -196,7 +196,7 @@ def request_of(case: Case, resources: Resources) -> Request:
     )
 
 
-def _wire(case: Case, obj: Any, old: Any, operation: str, resources: Resources) -> dict[str, Any]:
+def _wire(case: Case, obj: Any, old: Any, operation: str, resources: ResourceScopes) -> dict[str, Any]:
     spec = case.spec
     namespace = spec.get("namespace") or "default"
     where = namespace.get("name", "default") if isinstance(namespace, dict) else namespace

@@ -17,7 +17,7 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import is_built_in, schema_of
-from webhook.kube.typed.conversion import ConversionError, UnknownFields, converted
+from webhook.kube.typed.conversion import FieldTypeError, UnknownFields, converted
 from webhook.policy.model import Mutation
 from webhook.policy.patching.fast_merge import FieldSchema, NotApplicable, fast_merged, field_schema
 from webhook.policy.patching.native_values import Given, NotNative, native
@@ -68,7 +68,7 @@ def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool)
         raise MutationError(f"error applying patch: {error}") from None
     try:
         result = converted(obj, merged, strict=False) if whole else merged
-    except ConversionError as error:
+    except FieldTypeError as error:
         raise MutationError(str(error)) from None
     return obj if same(obj, result) else result
 
@@ -107,7 +107,7 @@ def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: 
         return converted(obj, result, strict=True) if whole else result
     except UnknownFields as error:
         raise InternalError(f"Internal error occurred: strict decoding error: {error}") from None
-    except ConversionError as error:
+    except FieldTypeError as error:
         raise InternalError(f"Internal error occurred: {error}") from None
 
 

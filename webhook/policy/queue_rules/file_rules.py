@@ -9,7 +9,7 @@ from typing import Any
 from webhook import cel
 from webhook.policy.queue_rules.compile import Call, Compiled, Origin
 from webhook.queue.model import ClusterQueue, LocalQueue, Workload
-from webhook.queue.rules import Denial, Departure, Facts, Shares
+from webhook.queue.rules import AdmitDenial, Departure, Shares, UsageFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,13 @@ class FileRules:
         """Whether there is any condition of `admit`."""
         return bool(self.conditions)
 
-    def admit(self, workload: Workload, queue: ClusterQueue, facts: Facts, now: int) -> Denial | None:
+    def admit(self, workload: Workload, queue: ClusterQueue, facts: UsageFacts, now: int) -> AdmitDenial | None:
         """Give the first condition that does not hold."""
         values = (workload, queue, facts, now)
         for condition in self.conditions:
             if condition.expression.call(*values) is not True:
                 message = condition.text.call(*values) if condition.text else condition.message
-                return Denial(condition.reason, str(message))
+                return AdmitDenial(condition.reason, str(message))
         return None
 
     def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:

@@ -40,7 +40,7 @@ _ALLOWED: Final[Path] = ("spec", "preempt", "allowed")
 
 
 @dataclass(slots=True)
-class _Loaded:
+class _LoadedRules:
     """What files have come to so far. `by_default` are the names of the last file that has any comparisons."""
 
     points: dict[str, Compiled] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def rules_from(
     written as in `spec`, and go before those of the files. Raises SourceError with `problems`, which were found before,
     and every mistake found here.
     """
-    loaded = _Loaded(problems=list(problems))
+    loaded = _LoadedRules(problems=list(problems))
     for file in files:
         _take(loaded, file, {**parameters_of(file, files), **_declared(file, files, parameters or {})})
         loaded.problems += check_parameters(file)
@@ -84,7 +84,7 @@ def _declared(file: RuleFile, files: Sequence[RuleFile], given: Mapping[str, obj
     return {name: value for name, value in given.items() if name in parameters_of(file, files)}
 
 
-def _take(loaded: _Loaded, file: RuleFile, parameters: Mapping[str, Any]) -> None:
+def _take(loaded: _LoadedRules, file: RuleFile, parameters: Mapping[str, Any]) -> None:
     document, wrong = file.document, [*check_fields(file.document), *check_durations(file.document)]
     loaded.problems += wrong
     source = Source(document, parameters, loaded.problems)
@@ -143,7 +143,7 @@ def _comparisons(source: Source, stated: Any) -> Iterator[tuple[str, Compiled]]:
             yield str(comparison.get("name")), compiled
 
 
-def _check_strategies(loaded: _Loaded, settings: Settings, file: RuleFile | None) -> Iterator[Diagnostic]:
+def _check_strategies(loaded: _LoadedRules, settings: Settings, file: RuleFile | None) -> Iterator[Diagnostic]:
     """Give the strategies that no comparison is named by; `file` names them, or a caller where it is None."""
     for index, name in enumerate(settings.strategies):
         if name not in loaded.allowed:
@@ -157,7 +157,7 @@ def _check_strategies(loaded: _Loaded, settings: Settings, file: RuleFile | None
                 yield file.document.diagnostic("RUL009", ("spec", *STRATEGIES, index), message, hint=hint)
 
 
-def _check_fair(loaded: _Loaded, settings: Settings) -> Iterator[Diagnostic]:
+def _check_fair(loaded: _LoadedRules, settings: Settings) -> Iterator[Diagnostic]:
     """Give what fair sharing needs and no file has."""
     missing = [".".join(p.path) for p in POINTS if p.method in FAIR and p.method not in loaded.points]
     missing += [] if loaded.allowed else ["preempt.allowed"]
@@ -170,7 +170,7 @@ def _check_fair(loaded: _Loaded, settings: Settings) -> Iterator[Diagnostic]:
             yield file.document.diagnostic("RUL009", ("spec", "fairSharing"), message, key=True, hint=hint)
 
 
-def _check_complete(loaded: _Loaded, lowest: RuleFile) -> Iterator[Diagnostic]:
+def _check_complete(loaded: _LoadedRules, lowest: RuleFile) -> Iterator[Diagnostic]:
     """Give the points that no file has: an edit of the lowest has lost them."""
     lost = [".".join(p.path) for p in POINTS if p.method not in loaded.points and p.method not in FAIR]
     if lost and not loaded.problems:
@@ -178,7 +178,7 @@ def _check_complete(loaded: _Loaded, lowest: RuleFile) -> Iterator[Diagnostic]:
         yield lowest.document.diagnostic("RUL002", ("spec",), message, key=True, hint="add extends: [kueue]")
 
 
-def _assemble(loaded: _Loaded, settings: Settings, digest: str) -> Rules:
+def _assemble(loaded: _LoadedRules, settings: Settings, digest: str) -> Rules:
     asked = {method: [rule] for method, rule in loaded.points.items()}
     asked["admit"] = [rule for c in loaded.admit for rule in (c.expression, c.text) if rule is not None]
     asked["evict"] = [rule for eviction in loaded.evict.values() for rule in eviction.rules()]

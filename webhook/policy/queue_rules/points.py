@@ -14,12 +14,12 @@ from webhook.cel.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, list_o
 from webhook.documents import Path
 from webhook.queue.model import ClusterQueue, LocalQueue, PodSet, Workload
 from webhook.queue.quota.cell import Cell
-from webhook.queue.rules import Contest, Facts, Found, Match, Option, Placement, Reach, Shares, Victim
+from webhook.queue.rules import Contest, Found, Match, Option, Placement, Reach, Shares, UsageFacts, Victim
 
 WORKLOAD: Final = host_type(Workload)
 QUEUE: Final = host_type(ClusterQueue)
 NODE: Final = host_type(Cell)
-FACTS: Final = host_type(Facts)
+FACTS: Final = host_type(UsageFacts)
 VICTIM: Final = host_type(Victim)
 
 

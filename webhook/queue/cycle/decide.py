@@ -6,7 +6,7 @@ The state is changed by what was decided; the decisions say how.
 from __future__ import annotations
 
 from webhook.queue.cycle.checks_and_evictions import set_alarms, settle
-from webhook.queue.cycle.one_cycle import Cycle
+from webhook.queue.cycle.one_cycle import TreeCycle
 from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
 from webhook.queue.pending.queue import Entry, PendingQueue
@@ -50,7 +50,7 @@ def decide(
     state.cycle = last
     set_alarms(state, log)
     if cycles is not None:
-        state.echo.retry(state.by_tree, state.changes)
+        state.cohort_retry.retry(state.by_tree, state.changes)
     return Decisions(
         tuple(log.admitted),
         tuple(log.preempted),
@@ -81,7 +81,7 @@ def _run(this: Round, left: int, most: int) -> int:
             this.cycle += 1
             this.moved, this.searches_on, this.searched = False, False, searches <= 0
             this.reporter.cycle(this.cycle, len(heads))
-            left -= Cycle(this).run(heads, left)
+            left -= TreeCycle(this).run(heads, left)
             searches = tries if this.moved else searches - 1
             goes_on = this.tree in this.state.suspended or this.moved or this.searches_on
     for pending_queue in this.state.by_tree[this.tree]:

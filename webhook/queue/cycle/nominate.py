@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from webhook.queue.decisions import Reason
 from webhook.queue.flavors.node_match import selects
-from webhook.queue.flavors.request_plan import Plan
+from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.flavors.search import Assignment, Search
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
 from webhook.queue.preemption.fair_victim_search import FairVictimSearch
 from webhook.queue.preemption.victim_search import Target, VictimSearch
 from webhook.queue.quota.tree import Usage
-from webhook.queue.rules import Facts, Mode, Outcome
+from webhook.queue.rules import HeadOutcome, Mode, UsageFacts
 from webhook.queue.state import State
 
 
@@ -42,7 +42,7 @@ class Refusal:
     """Why a head is not considered at all."""
 
     reason: Reason
-    outcome: Outcome
+    outcome: HeadOutcome
     message: str
 
 
@@ -50,17 +50,17 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     """Say why a head must not be considered, or None."""
     workload = entry.workload
     if workload.checks and any(c in ("Retry", "Rejected") for c in workload.checks.values()):
-        return Refusal(Reason.NOT_CONSIDERED, Outcome.MISCONFIGURED, "an admission check failed")
+        return Refusal(Reason.NOT_CONSIDERED, HeadOutcome.MISCONFIGURED, "an admission check failed")
     if pending_queue.inactive:
         message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
-        return Refusal(Reason.SUSPENDED, Outcome.SUSPENDED, message)
+        return Refusal(Reason.SUSPENDED, HeadOutcome.SUSPENDED, message)
     namespace = state.namespaces.get(workload.namespace)
     selector = pending_queue.queue.namespace_selector
     if selector is None or (selector.match_expressions and not (namespace and selects(selector, namespace.labels))):
         message = "workload namespace doesn't match ClusterQueue selector"
-        return Refusal(Reason.MISCONFIGURED, Outcome.NAMESPACE_MISMATCH, message)
+        return Refusal(Reason.MISCONFIGURED, HeadOutcome.NAMESPACE_MISMATCH, message)
     if workload.problem:
-        return Refusal(Reason.MISCONFIGURED, Outcome.MISCONFIGURED, workload.problem)
+        return Refusal(Reason.MISCONFIGURED, HeadOutcome.MISCONFIGURED, workload.problem)
     rules = state.rules
     assert rules is not None
     if rules.conditional and (
@@ -68,11 +68,11 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     ):
         waits = denial.reason == Reason.WAITING_FOR_PODS_READY
         reason = Reason.WAITING_FOR_PODS_READY if waits else Reason.DENIED_BY_RULE
-        return Refusal(reason, Outcome.DENIED, denial.message or denial.reason)
+        return Refusal(reason, HeadOutcome.DENIED, denial.message or denial.reason)
     return None
 
 
-def facts(state: State, entry: Entry, pending_queue: PendingQueue) -> Facts:
+def facts(state: State, entry: Entry, pending_queue: PendingQueue) -> UsageFacts:
     """Gather what the rules of `admit` may look at."""
     namespace = state.namespaces.get(entry.workload.namespace)
     return state.accounting.facts(entry.workload, pending_queue.queue, namespace)
@@ -145,7 +145,7 @@ class Nominator:
             return {}
         return progress.tried
 
-    def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: Plan) -> None:
+    def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: RequestPlan) -> None:
         """Look for the largest counts that can be placed: all pod sets shrink together, found by halving."""
         deltas = [p.count - p.min_count for p in plan.pod_sets]
         low, high = 0, plan.shrinks + 1
@@ -160,7 +160,7 @@ class Nominator:
                 low = step + 1
 
     def _try(
-        self, search: Search, oracle: _Memo, plan: Plan, counts: Sequence[int]
+        self, search: Search, oracle: _Memo, plan: RequestPlan, counts: Sequence[int]
     ) -> tuple[Assignment, list[Target]] | None:
         assignment = search.assign(plan, counts)
         if assignment.mode == Mode.FIT:

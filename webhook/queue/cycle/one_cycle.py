@@ -10,28 +10,28 @@ from collections.abc import Iterable, Sequence
 
 from webhook.queue.cycle.checks_and_evictions import checks_ready
 from webhook.queue.cycle.nominate import Nomination, Nominator, facts, refuse
-from webhook.queue.cycle.order import ordered
+from webhook.queue.cycle.order import Callbacks, ordered
 from webhook.queue.cycle.requeue import leave, set_apart
 from webhook.queue.cycle.reservation import Reservation, begins
 from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import Admitted, Preempted, Reason
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, PodSetAssignment
-from webhook.queue.pending.queue import Entry, FlavorProgress, PendingQueue, Status, Verdict
+from webhook.queue.pending.queue import Entry, FlavorProgress, HeadVerdict, PendingQueue, Status
 from webhook.queue.pending.unfinished_cycle import Suspended, signature_of
 from webhook.queue.preemption.victim_search import Target, without
 from webhook.queue.quota.tree import Usage
-from webhook.queue.rules import Facts, Mode, Outcome
+from webhook.queue.rules import HeadOutcome, Mode, UsageFacts
 
 PATIENCE = 100
 """So many calls may go on with one cycle; the next one ends it, whatever that takes."""
-UNASKED = Facts()
+UNASKED = UsageFacts()
 OVERLAPS = "Workload has overlapping preemption targets with another workload"
 DEFERRED = f"{OVERLAPS}, but will fit after these preemptions complete"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 
 
-class Cycle:
+class TreeCycle:
     """A cycle of a round. `gone` are the victims of its preemptors, `usage` holds what its heads took or reserved."""
 
     __slots__ = ("gone", "round", "rules", "state", "tree", "usage")
@@ -51,9 +51,8 @@ class Cycle:
         nominations, cost = self._nominate_all(heads, left)
         if self.rules.hold or self.rules.fair:
             nominations = self._without_contest(nominations)
-        for nomination in ordered(
-            nominations, self.rules, self.tree, self.usage, self._fail_in_contest, self._following, self._known
-        ):
+        callbacks = Callbacks(self._fail_in_contest, self._following, self._known)
+        for nomination in ordered(nominations, self.rules, self.tree, self.usage, callbacks):
             self._process_safely(nomination)
         return cost
 
@@ -100,13 +99,13 @@ class Cycle:
             return False
         if assignment.tried and not self.round.searched:
             return False
-        outcome = Outcome.NO_FIT if assignment.mode == Mode.NO_FIT else Outcome.NO_CANDIDATES
+        outcome = HeadOutcome.NO_FIT if assignment.mode == Mode.NO_FIT else HeadOutcome.NO_CANDIDATES
         queue = nomination.pending_queue
         if not self.rules.park(entry.workload, queue.queue, outcome.value):
             return False
-        reason = assignment.reason if outcome == Outcome.NO_FIT else Reason.WAITING_FOR_QUOTA
+        reason = assignment.reason if outcome == HeadOutcome.NO_FIT else Reason.WAITING_FOR_QUOTA
         entry.progress = None
-        leave(self.round, entry, queue, Verdict(reason, outcome, "", assignment), nomination, parks=True)
+        leave(self.round, entry, queue, HeadVerdict(reason, outcome, "", assignment), nomination, parks=True)
         return True
 
     def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:
@@ -130,7 +129,7 @@ class Cycle:
         fits_nowhere = nomination.assignment.mode == Mode.NO_FIT
         if self.rules.hold:
             return fits_nowhere
-        outcome = Outcome.NO_FIT if fits_nowhere else Outcome.NO_CANDIDATES
+        outcome = HeadOutcome.NO_FIT if fits_nowhere else HeadOutcome.NO_CANDIDATES
         try:
             return self.rules.reserves(nomination.entry.workload, nomination.pending_queue.queue, outcome.value)
         except self.rules.failures:
@@ -157,7 +156,7 @@ class Cycle:
         self.round.reporter.considered(entry.key, pending_queue.queue.name)
         refusal = refuse(self.state, entry, pending_queue, self.round.now)
         if refusal is not None:
-            leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
+            leave(self.round, entry, pending_queue, HeadVerdict(refusal.reason, refusal.outcome, refusal.message))
             return None
         if (usage := self._open(entry, nominator.usage)) is not nominator.usage:
             nominator = Nominator(self.state, usage, {}, self.round.cycle)
@@ -190,7 +189,7 @@ class Cycle:
         except self.rules.failures:
             return None  # It is told of in the next cycle.
 
-    def _known(self, nomination: Nomination) -> Facts:
+    def _known(self, nomination: Nomination) -> UsageFacts:
         """Give what rules may know of a head, where they ask for it between queues."""
         if not self.state.accounting.compared:
             return UNASKED
@@ -220,7 +219,7 @@ class Cycle:
     def _process(self, nomination: Nomination) -> None:
         if self._overlaps(nomination):
             if not self.rules.recompute:
-                self._skip(nomination, Outcome.OVERLAP, OVERLAPS)
+                self._skip(nomination, HeadOutcome.OVERLAP, OVERLAPS)
                 return
             nomination = self._again(nomination)
             if nomination.assignment.mode == Mode.FIT:
@@ -228,13 +227,13 @@ class Cycle:
                 return
         assignment = nomination.assignment
         if assignment.mode == Mode.NO_FIT:
-            self._fail(nomination, Outcome.NO_FIT, assignment.reason)
+            self._fail(nomination, HeadOutcome.NO_FIT, assignment.reason)
         elif assignment.mode != Mode.FIT and not nomination.targets:
-            self._fail(nomination, Outcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
+            self._fail(nomination, HeadOutcome.NO_CANDIDATES, Reason.WAITING_FOR_QUOTA)
         elif self._overlaps(nomination):
-            self._skip(nomination, Outcome.OVERLAP, OVERLAPS)
+            self._skip(nomination, HeadOutcome.OVERLAP, OVERLAPS)
         elif not self._fits(nomination):
-            self._skip(nomination, Outcome.NO_LONGER_FITS, NO_LONGER_FITS)
+            self._skip(nomination, HeadOutcome.NO_LONGER_FITS, NO_LONGER_FITS)
         elif nomination.targets:
             self._preempt(nomination)
         elif not self._refused_now(nomination):
@@ -248,7 +247,7 @@ class Cycle:
         refusal = refuse(self.state, entry, pending_queue, self.round.now)
         if refusal is None:
             return False
-        leave(self.round, entry, pending_queue, Verdict(refusal.reason, refusal.outcome, refusal.message))
+        leave(self.round, entry, pending_queue, HeadVerdict(refusal.reason, refusal.outcome, refusal.message))
         return True
 
     def _overlaps(self, nomination: Nomination) -> bool:
@@ -303,7 +302,7 @@ class Cycle:
         self._use(nomination)
         message = f"Pending the preemption of {len(nomination.targets)} workload(s)"
         self.round.waiting[entry] = nomination
-        self._fail(nomination, Outcome.PREEMPTING, Reason.WAITING_FOR_PREEMPTED, message)
+        self._fail(nomination, HeadOutcome.PREEMPTING, Reason.WAITING_FOR_PREEMPTED, message)
 
     def _evict(self, preemptor: Entry, target: Target) -> None:
         assert target.entry.victim is not None
@@ -317,23 +316,27 @@ class Cycle:
     def _defer(self, nomination: Nomination) -> None:
         """Let a head wait for victims of others: when they are gone, it fits without any of its own."""
         self._use(nomination)
-        self._fail(nomination, Outcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, DEFERRED)
+        self._fail(nomination, HeadOutcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, DEFERRED)
 
-    def _skip(self, nomination: Nomination, outcome: Outcome, message: str) -> None:
+    def _skip(self, nomination: Nomination, outcome: HeadOutcome, message: str) -> None:
         self.round.waiting.pop(nomination.entry, None)
         self._fail(nomination, outcome, Reason.WAITING_FOR_QUOTA, message)
 
-    def _fail(self, nomination: Nomination, outcome: Outcome, reason: Reason, message: str = "") -> None:
+    def _fail(self, nomination: Nomination, outcome: HeadOutcome, reason: Reason, message: str = "") -> None:
         entry, pending_queue, assignment = nomination.entry, nomination.pending_queue, nomination.assignment
         if self.rules.reserves(entry.workload, pending_queue.queue, outcome.value):
             self._reserve(nomination)
         entry.progress = None
-        if assignment.tried and not self.round.searched and outcome not in (Outcome.PREEMPTING, Outcome.DEFERRED):
+        if (
+            assignment.tried
+            and not self.round.searched
+            and outcome not in (HeadOutcome.PREEMPTING, HeadOutcome.DEFERRED)
+        ):
             entry.progress = FlavorProgress(assignment.tried, self.round.cycle, nomination.generation)
             self.round.searches_on = True
-            if outcome in (Outcome.NO_FIT, Outcome.NO_CANDIDATES):
-                outcome = Outcome.FLAVORS_LEFT
-        leave(self.round, entry, pending_queue, Verdict(reason, outcome, message, assignment), nomination)
+            if outcome in (HeadOutcome.NO_FIT, HeadOutcome.NO_CANDIDATES):
+                outcome = HeadOutcome.FLAVORS_LEFT
+        leave(self.round, entry, pending_queue, HeadVerdict(reason, outcome, message, assignment), nomination)
 
     def _reserve(self, nomination: Nomination) -> None:
         """Hold what is free for a head, for this cycle or for the round."""

@@ -3,63 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.quota.shares import Tournament
 from webhook.queue.quota.tree import Tree, Usage
-from webhook.queue.rules import Facts, Key, Placement, Rules
+from webhook.queue.rules import Key, Placement, Rules, UsageFacts
 from webhook.queue.workload_facts import tie
 
-Failed = Callable[[Nomination, Exception], None]
-"""Hears of a head that a rule failed on; it is out of the contest."""
-Next = Callable[[Nomination], Nomination | None]
-"""Gives the head that takes the place of one that was placed, or None."""
-Known = Callable[[Nomination], Facts]
-"""Gives what rules may know of a head's queue, user and namespace."""
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What the order asks of the cycle that it is for.
+
+    `failed` hears of a head that a rule failed on: it is out of the contest. `following` gives the head that takes the
+    place of one that was placed, or None. `known` gives what rules may know of a head's queue, user and namespace.
+    """
+
+    failed: Callable[[Nomination, Exception], None]
+    following: Callable[[Nomination], Nomination | None]
+    known: Callable[[Nomination], UsageFacts]
 
 
 def ordered(
-    nominations: Sequence[Nomination],
-    rules: Rules,
-    tree: Tree,
-    usage: Usage,
-    failed: Failed,
-    following: Next,
-    known: Known,
+    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, cycle: Callbacks
 ) -> Iterable[Nomination]:
     """Give the heads of one tree in the order of the rules; among equals, who came first.
 
     `usage` is that of the cycle, and changes as heads are placed: a tournament looks at it before each next head, and
-    lets the one `following` a head that was placed take part, so that queues get their shares by weight.
+    lets the one following a head that was placed take part, so that queues get their shares by weight.
     """
     if len(nominations) < 2:
         return nominations
     if rules.fair and not tree.root.is_queue:
-        return _by_tournament(nominations, rules, tree, usage, failed, following, known)
+        return _by_tournament(nominations, rules, tree, usage, cycle)
     ranked = []
     for n in nominations:
         try:
-            keys = rules.across(n.entry.workload, n.pending_queue.queue, _placement(n), known(n))
+            keys = rules.across(n.entry.workload, n.pending_queue.queue, _placement(n), cycle.known(n))
             ranked.append((keys, tie(n.entry.workload), n))
         except rules.failures as error:
-            failed(n, error)
+            cycle.failed(n, error)
     ranked.sort(key=_rank)
     return [n for _, _, n in ranked]
 
 
 def _by_tournament(
-    nominations: Sequence[Nomination],
-    rules: Rules,
-    tree: Tree,
-    usage: Usage,
-    failed: Failed,
-    following: Next,
-    known: Known,
+    nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, cycle: Callbacks
 ) -> Iterable[Nomination]:
     by_node = {n.pending_queue.node: n for n in nominations}
     tournament, seen = Tournament(rules), usage.copy()
     for node, n in by_node.items():
-        tournament.enter(node, n.entry.workload, n.assignment.amounts(), known(n))
+        tournament.enter(node, n.entry.workload, n.assignment.amounts(), cycle.known(n))
     while tournament.heads:
         stale = seen != usage
         if stale:
@@ -69,12 +64,14 @@ def _by_tournament(
         except rules.failures as error:
             # A share that cannot be told leaves nobody to compare with: who is left waits.
             for node in tournament.heads:
-                failed(by_node[node], error)
+                cycle.failed(by_node[node], error)
             return
         yield by_node[winner]
-        if (nomination := following(by_node[winner])) is not None:
+        if (nomination := cycle.following(by_node[winner])) is not None:
             by_node[winner] = nomination
-            tournament.enter(winner, nomination.entry.workload, nomination.assignment.amounts(), known(nomination))
+            tournament.enter(
+                winner, nomination.entry.workload, nomination.assignment.amounts(), cycle.known(nomination)
+            )
 
 
 def _rank(ranked: tuple[Key, tuple[int, str, str], Nomination]) -> tuple[Key, tuple[int, str, str]]:

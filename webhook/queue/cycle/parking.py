@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.pending.queue import EquivalenceClass
-from webhook.queue.rules import Mode, Outcome, Rules
+from webhook.queue.rules import HeadOutcome, Mode, Rules
 
 WAITS_FOR_CHANGE = frozenset(
     {
-        Outcome.NO_FIT,
-        Outcome.NO_CANDIDATES,
-        Outcome.MISCONFIGURED,
-        Outcome.NAMESPACE_MISMATCH,
-        Outcome.SUSPENDED,
-        Outcome.DENIED,
+        HeadOutcome.NO_FIT,
+        HeadOutcome.NO_CANDIDATES,
+        HeadOutcome.MISCONFIGURED,
+        HeadOutcome.NAMESPACE_MISMATCH,
+        HeadOutcome.SUSPENDED,
+        HeadOutcome.DENIED,
     }
 )
-WAITS_FOR_VICTIMS = frozenset({Outcome.PREEMPTING, Outcome.DEFERRED})
+WAITS_FOR_VICTIMS = frozenset({HeadOutcome.PREEMPTING, HeadOutcome.DEFERRED})
 
 
 def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: Rules) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.cycle.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
 from webhook.queue.cycle.round import Round
-from webhook.queue.decisions import Place, Reason
-from webhook.queue.pending.queue import Entry, PendingQueue, Verdict
-from webhook.queue.rules import Outcome
+from webhook.queue.decisions import PendingPlace, Reason
+from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue
+from webhook.queue.rules import HeadOutcome
 
 
 def leave(
     this: Round,
     entry: Entry,
     pending_queue: PendingQueue,
-    verdict: Verdict,
+    verdict: HeadVerdict,
     nomination: Nomination | None = None,
     *,
     parks: bool | None = None,
@@ -29,7 +29,7 @@ def leave(
         parks = rules.park(entry.workload, pending_queue.queue, outcome.value)
     verdict.stuck = not parks and rules.strict(entry.workload, pending_queue.queue)
     # An inactive queue is not looked at, so what waits in it is not parked either.
-    verdict.place = Place.INADMISSIBLE if parks and outcome != Outcome.SUSPENDED else Place.ACTIVE
+    verdict.place = PendingPlace.INADMISSIBLE if parks and outcome != HeadOutcome.SUSPENDED else PendingPlace.ACTIVE
     entry.verdict = verdict
     this.log.waits[entry.key] = None
     _keep_place(this, entry, outcome)
@@ -49,10 +49,10 @@ def leave(
     this.state.left(equivalence)
 
 
-def _keep_place(this: Round, entry: Entry, outcome: Outcome) -> None:
+def _keep_place(this: Round, entry: Entry, outcome: HeadOutcome) -> None:
     """Let who waits for victims come first in its queue, until it is admitted, found not to fit, or deleted."""
     if entry.workload.first:
-        if outcome in WAITS_FOR_CHANGE and outcome != Outcome.SUSPENDED:
+        if outcome in WAITS_FOR_CHANGE and outcome != HeadOutcome.SUSPENDED:
             this.state.put_first(entry, False)
     elif outcome in WAITS_FOR_VICTIMS:
         this.state.put_first(entry, True)
@@ -60,7 +60,7 @@ def _keep_place(this: Round, entry: Entry, outcome: Outcome) -> None:
 
 def set_apart(this: Round, entry: Entry, message: str) -> None:
     """Park a head alone that a rule failed on: others that ask the same may do better."""
-    verdict = Verdict(Reason.RULE_FAILED, Outcome.RULE_FAILED, message, None, Place.INADMISSIBLE)
+    verdict = HeadVerdict(Reason.RULE_FAILED, HeadOutcome.RULE_FAILED, message, None, PendingPlace.INADMISSIBLE)
     this.state.set_apart(entry, verdict)
     this.log.waits[entry.key] = None
     this.moved = True

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.pending.queue import PendingQueue
-from webhook.queue.quota.tree import Amounts, Node, Usage
+from webhook.queue.quota.tree import Amounts, TreeNode, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """Amounts held at a node. `begins`: when enough will have come free to start (milliseconds), 0 where unknown."""
 
-    node: Node
+    node: TreeNode
     amounts: Amounts
     begins: int
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from webhook.queue.flavors.node_match import match
 from webhook.queue.model import ClusterQueue, Flavor, PodSet, ResourceGroup
-from webhook.queue.quota.tree import Node
+from webhook.queue.quota.tree import TreeNode
 from webhook.queue.rules import Rules
 
 PODS = "pods"
@@ -50,20 +50,20 @@ class PodSetPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RequestPlan:
     """A workload's pod sets; `shrinks` is by how many pods it may start smaller in all."""
 
     pod_sets: tuple[PodSetPlan, ...]
     shrinks: int
 
 
-def make_plan(pod_sets: tuple[PodSet, ...], node: Node, flavors: Mapping[str, Flavor], rules: Rules) -> Plan:
+def make_plan(pod_sets: tuple[PodSet, ...], node: TreeNode, flavors: Mapping[str, Flavor], rules: Rules) -> RequestPlan:
     """Work out what pod sets ask of a queue."""
     queue = node.definition
     assert isinstance(queue, ClusterQueue)
     covering = {r: i for i, g in reversed(list(enumerate(queue.resource_groups))) for r in g.covered_resources}
     plans = tuple(_pod_set_plan(p, node, queue, covering, flavors, rules) for p in pod_sets)
-    return Plan(plans, sum(p.count - p.min_count for p in plans))
+    return RequestPlan(plans, sum(p.count - p.min_count for p in plans))
 
 
 def shape_of(pod_sets: tuple[PodSet, ...]) -> Shape:
@@ -85,7 +85,7 @@ def shape_of(pod_sets: tuple[PodSet, ...]) -> Shape:
 
 def _pod_set_plan(
     pod_set: PodSet,
-    node: Node,
+    node: TreeNode,
     queue: ClusterQueue,
     covering: Mapping[str, int],
     flavors: Mapping[str, Flavor],
@@ -112,7 +112,7 @@ def _choices(
     group: ResourceGroup,
     asked: Mapping[str, int],
     pod_set: PodSet,
-    node: Node,
+    node: TreeNode,
     flavors: Mapping[str, Flavor],
     rules: Rules,
 ) -> Iterator[Choice]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from webhook.queue.decisions import Reason
-from webhook.queue.flavors.request_plan import Choice, GroupPlan, Plan, PodSetPlan
+from webhook.queue.flavors.request_plan import Choice, GroupPlan, PodSetPlan, RequestPlan
 from webhook.queue.model import ClusterQueue
-from webhook.queue.quota.tree import Node, Usage
+from webhook.queue.quota.tree import TreeNode, Usage
 from webhook.queue.rules import Key, Mode, Option, Rules
 
 Oracle = Callable[[int, int], tuple[int, int]]
@@ -86,7 +86,7 @@ class Search:
     __slots__ = ("_seen", "after", "keep", "node", "oracle", "queue", "rules", "usage", "worst")
 
     def __init__(
-        self, node: Node, usage: Usage, rules: Rules, oracle: Oracle, seen: dict[tuple[int, int], tuple[Key, bool]]
+        self, node: TreeNode, usage: Usage, rules: Rules, oracle: Oracle, seen: dict[tuple[int, int], tuple[Key, bool]]
     ) -> None:
         assert isinstance(node.definition, ClusterQueue)
         self.node, self.queue, self.usage, self.rules, self.oracle = node, node.definition, usage, rules, oracle
@@ -103,7 +103,7 @@ class Search:
             self._seen[mode, borrow] = found
         return found
 
-    def assign(self, plan: Plan, counts: Sequence[int] | None = None) -> Assignment:
+    def assign(self, plan: RequestPlan, counts: Sequence[int] | None = None) -> Assignment:
         """Find flavors for all pod sets, or for `counts` of their pods. Later pod sets see what earlier ones take."""
         assignment = Assignment()
         for index, pod_set in enumerate(plan.pod_sets):
@@ -217,7 +217,7 @@ def _take(best: Best, at: GroupKey, count: int, chosen: dict[str, tuple[Choice, 
             assignment.short.add(column)
 
 
-def _reason(plan: Plan, assignment: Assignment) -> Reason:
+def _reason(plan: RequestPlan, assignment: Assignment) -> Reason:
     """Sum up why nothing was found: the worst over pod sets and groups, of each group the mildest of its flavors.
 
     Pod sets that found their flavors do not count.

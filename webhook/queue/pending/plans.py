@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.queue.flavors.request_plan import Plan, Shape, make_plan, shape_of
+from webhook.queue.flavors.request_plan import RequestPlan, Shape, make_plan, shape_of
 from webhook.queue.model import Flavor, PodSet
 from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.rules import Rules
@@ -20,7 +20,7 @@ class Plans:
     __slots__ = ("_plans", "_shapes")
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[PendingQueue, Shape], Plan] = {}
+        self._plans: dict[tuple[PendingQueue, Shape], RequestPlan] = {}
         self._shapes: dict[int, tuple[object, Shape]] = {}
 
     def shape(self, pod_sets: tuple[PodSet, ...]) -> Shape:
@@ -34,7 +34,7 @@ class Plans:
 
     def plan(
         self, pod_sets: tuple[PodSet, ...], queue: PendingQueue, flavors: Mapping[str, Flavor], rules: Rules
-    ) -> Plan:
+    ) -> RequestPlan:
         """Give what pod sets ask of a queue."""
         at = queue, self.shape(pod_sets)
         if (plan := self._plans.get(at)) is None:

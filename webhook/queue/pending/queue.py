@@ -12,13 +12,13 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from webhook.queue.decisions import Place, Reason
-from webhook.queue.flavors.request_plan import Plan
+from webhook.queue.decisions import PendingPlace, Reason
+from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.flavors.search import Assignment
 from webhook.queue.model import Admission, ClusterQueue, Workload
 from webhook.queue.pending.positions import Positions
-from webhook.queue.quota.tree import Amounts, Node
-from webhook.queue.rules import Key, Outcome, Victim
+from webhook.queue.quota.tree import Amounts, TreeNode
+from webhook.queue.rules import HeadOutcome, Key, Victim
 
 SLACK: Final = 16
 """Places of entries that went elsewhere may make up half of a heap, and so many more, before it is built again."""
@@ -34,17 +34,17 @@ class Status(IntEnum):
 
 
 @dataclass(slots=True, eq=False)
-class Verdict:
+class HeadVerdict:
     """Why a head was not admitted when it was last looked at; kept for explaining and for waking up.
 
     `stuck`: it stays in front, and nobody behind it passes.
     """
 
     reason: Reason
-    outcome: Outcome
+    outcome: HeadOutcome
     message: str = ""
     assignment: Assignment | None = None
-    place: Place = Place.ACTIVE
+    place: PendingPlace = PendingPlace.ACTIVE
     stuck: bool = False
 
 
@@ -77,7 +77,7 @@ class Entry:
     victim: Victim | None = None
     admitted: bool = False
     preemptor: str = ""
-    verdict: Verdict | None = None
+    verdict: HeadVerdict | None = None
     why_out: str = ""
     failed: bool = False
     progress: FlavorProgress | None = None
@@ -85,7 +85,7 @@ class Entry:
     until: int = 0
     evict_at: int = 0
 
-    def plan(self) -> Plan:
+    def plan(self) -> RequestPlan:
         """Give what a waiting entry asks for."""
         assert self.equivalence is not None
         return self.equivalence.plan
@@ -100,13 +100,13 @@ class EquivalenceClass:
     """
 
     key: Hashable
-    plan: Plan
+    plan: RequestPlan
     pending_queue: PendingQueue
     lane: str = ""
     heap: list[tuple[Key, int, Entry]] = field(default_factory=list)
     members: dict[str, Entry] = field(default_factory=dict)
     blocked: bool = False
-    verdict: Verdict | None = None
+    verdict: HeadVerdict | None = None
     watch: tuple[tuple[int, int], ...] = ()
     preempts: bool = False
     reclaims: bool = False
@@ -216,7 +216,7 @@ class PendingQueue:
         "spares",
     )
 
-    def __init__(self, node: Node, ask: LaneKeys, inactive: str = "") -> None:
+    def __init__(self, node: TreeNode, ask: LaneKeys, inactive: str = "") -> None:
         assert isinstance(node.definition, ClusterQueue)
         self.node, self.ask = node, ask
         self.queue: ClusterQueue = node.definition

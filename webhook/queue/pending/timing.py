@@ -43,7 +43,7 @@ class Alarms:
         return self._heap[0][0] if self._heap else None
 
 
-class Timing:
+class RuleTiming:
     """The steps of the rules in force, and the time up to which they were heeded."""
 
     __slots__ = ("_asks", "_evicts", "_now", "_orders", "_preempts")

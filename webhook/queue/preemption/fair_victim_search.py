@@ -14,7 +14,7 @@ from webhook.queue.decisions import Why
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.victim_search import Target, VictimSearch, fits, put_back
 from webhook.queue.quota.shares import almost_common, compare, relative, share_of
-from webhook.queue.quota.tree import Amounts, Node, Usage
+from webhook.queue.quota.tree import Amounts, TreeNode, Usage
 from webhook.queue.rules import Key, Reach, Shares
 
 Ranked = tuple[Key, Entry, PendingQueue]
@@ -29,7 +29,7 @@ class FairVictimSearch(VictimSearch):
         candidates = self._ranked(short)
         if not candidates:
             return []
-        run = _Run(self, amounts, short)
+        run = _FairRun(self, amounts, short)
         chosen = run.run(candidates)
         if not chosen:
             return []
@@ -56,7 +56,7 @@ class FairVictimSearch(VictimSearch):
 
 
 @dataclass(slots=True, eq=False)
-class _Run:
+class _FairRun:
     """One run over ranked candidates; `plain` and `loaded` are usage without and with the preemptor's request."""
 
     search: VictimSearch
@@ -139,7 +139,7 @@ class _Order:
         for ranked in candidates:
             self.left.setdefault(ranked[2], []).append(ranked)
         self.ancestors = set(search.pending_queue.node.path)
-        self.pruned: set[Node] = set()
+        self.pruned: set[TreeNode] = set()
 
     def drop(self, pending_queue: PendingQueue) -> None:
         self.pruned.add(pending_queue.node)
@@ -157,7 +157,7 @@ class _Order:
                 return pending_queue
         return None
 
-    def _largest(self, cohort: Node, usage: Usage) -> PendingQueue | None:
+    def _largest(self, cohort: TreeNode, usage: Usage) -> PendingQueue | None:
         pending_queue, queue_share = self._queue(cohort, usage)
         child, child_share = self._cohort(cohort, usage)
         if pending_queue is None and child is None:
@@ -167,7 +167,7 @@ class _Order:
             return self._largest(child, usage)
         return pending_queue
 
-    def _queue(self, cohort: Node, usage: Usage) -> tuple[PendingQueue | None, tuple[bool, float]]:
+    def _queue(self, cohort: TreeNode, usage: Usage) -> tuple[PendingQueue | None, tuple[bool, float]]:
         best, best_share = None, (False, -1.0)
         for node in cohort.queues:
             if node in self.pruned:
@@ -183,7 +183,7 @@ class _Order:
                 best, best_share = pending_queue, key
         return best, best_share
 
-    def _cohort(self, cohort: Node, usage: Usage) -> tuple[Node | None, tuple[bool, float]]:
+    def _cohort(self, cohort: TreeNode, usage: Usage) -> tuple[TreeNode | None, tuple[bool, float]]:
         best, best_share = None, (False, -1.0)
         for node in cohort.children:
             if node in self.pruned:

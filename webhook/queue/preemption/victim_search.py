@@ -15,7 +15,7 @@ from webhook.queue.decisions import Why
 from webhook.queue.model import Workload
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
-from webhook.queue.quota.tree import Amounts, Node, Usage
+from webhook.queue.quota.tree import Amounts, TreeNode, Usage
 from webhook.queue.rules import Found, Key, Mode, Reach, Rules, Variant
 
 WHY: Final[Mapping[str, Why]] = {
@@ -35,7 +35,7 @@ class Target:
     why: Why
 
 
-Candidate = tuple[Key, str, Entry, PendingQueue, tuple[Node, ...]]
+Candidate = tuple[Key, str, Entry, PendingQueue, tuple[TreeNode, ...]]
 """Sort key, variant, workload and queue of a possible victim; the nodes from there up to, and without, the subtree."""
 
 
@@ -51,7 +51,7 @@ class VictimSearch:
     workload: Workload
     usage: Usage
     rules: Rules
-    pending_queues: Mapping[Node, PendingQueue]
+    pending_queues: Mapping[TreeNode, PendingQueue]
     gone: Mapping[str, Target]
     candidates: Candidates
     reclaimed: bool = False
@@ -100,11 +100,11 @@ class VictimSearch:
 
     def _subtree(
         self,
-        node: Node,
-        inside: Node | None,
+        node: TreeNode,
+        inside: TreeNode | None,
         short: Sequence[int],
         advantage: bool,
-        below: tuple[Node, ...],
+        below: tuple[TreeNode, ...],
         out: list[Candidate],
     ) -> None:
         tree = node.tree
@@ -124,7 +124,7 @@ class VictimSearch:
         pending_queue: PendingQueue,
         short: Sequence[int],
         advantage: bool,
-        below: tuple[Node, ...],
+        below: tuple[TreeNode, ...],
         out: list[Candidate],
     ) -> None:
         gone = self.gone
@@ -154,7 +154,7 @@ class VictimSearch:
         return []
 
     def _valid(
-        self, variant: str, below: tuple[Node, ...], short: Sequence[int], usage: Usage, borrowing: bool
+        self, variant: str, below: tuple[TreeNode, ...], short: Sequence[int], usage: Usage, borrowing: bool
     ) -> bool:
         if borrowing and not self.rules.while_borrowing(variant):
             return False
@@ -162,7 +162,7 @@ class VictimSearch:
         return all(tree.over(node, short, usage) for node in below)
 
 
-def fits(rules: Rules, node: Node, amounts: Amounts, usage: Usage, borrowing: bool) -> bool:
+def fits(rules: Rules, node: TreeNode, amounts: Amounts, usage: Usage, borrowing: bool) -> bool:
     """Say whether amounts fit at a queue, and where it must not borrow, also within its own quota."""
     tree = node.tree
     for column, amount in amounts:

@@ -12,7 +12,7 @@ from typing import Final
 from webhook.queue.definitions import Definitions
 from webhook.queue.model import WEIGHT, Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
 from webhook.queue.quota.decayed_usage import Meters, admission_part, sampled_at
-from webhook.queue.rules import Facts, Rules
+from webhook.queue.rules import Rules, UsageFacts
 
 Owner = tuple[str, str]
 """Whose usage: `user`, `namespace` or `queue`, and the name; `unready` of all whose pods are not ready."""
@@ -193,9 +193,9 @@ class Accounting:
         total = meter.total(self.rules.resource_weights)
         return total / (local.weight / WEIGHT) if local.weight else float("inf")
 
-    def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> Facts:
+    def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> UsageFacts:
         """Gather what the rules read."""
-        found = Facts(namespace=namespace, requests=requests_of(workload))
+        found = UsageFacts(namespace=namespace, requests=requests_of(workload))
         if (held := self.by_owner.get(("user", workload.user))) is not None:
             found.user_usage, found.user_workloads = held.amounts, held.workloads
         if (held := self.by_owner.get(("unready", ""))) is not None:
@@ -208,7 +208,7 @@ class Accounting:
             self._lately(found, workload, queue)
         return found
 
-    def _lately(self, found: Facts, workload: Workload, queue: ClusterQueue) -> None:
+    def _lately(self, found: UsageFacts, workload: Workload, queue: ClusterQueue) -> None:
         assert self.rules is not None
         now, rules = self.now, self.rules
         if "facts.user_history" in self._read:

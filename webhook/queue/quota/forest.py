@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from webhook.queue.model import ClusterQueue, Cohort
-from webhook.queue.quota.tree import Node, Tree
+from webhook.queue.quota.tree import Tree, TreeNode
 from webhook.queue.rules import Rules
 
 UNPLANTED = cast("Tree", None)
@@ -50,7 +50,7 @@ class Forest:
         return regrown
 
 
-def _planted(root: Node, rules: Rules) -> Tree:
+def _planted(root: TreeNode, rules: Rules) -> Tree:
     """Build a tree; where a rule fails on its quotas, one that stands still, and says why."""
     try:
         return Tree(root, rules)
@@ -58,7 +58,7 @@ def _planted(root: Node, rules: Rules) -> Tree:
         return Tree(root, rules, still=rules.failed(error))
 
 
-def _same(old: Node, new: Node) -> bool:
+def _same(old: TreeNode, new: TreeNode) -> bool:
     """Say whether two trees have the same nodes with the same definitions; decayed usage is none of a tree's."""
     if old.name != new.name or not _alike(old.definition, new.definition):
         return False
@@ -72,15 +72,15 @@ def _alike(old: ClusterQueue | Cohort, new: ClusterQueue | Cohort) -> bool:
     return old == new
 
 
-def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> list[Node]:
+def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> list[TreeNode]:
     """Give the roots, sorted by name, with all their nodes linked; children are sorted by name too.
 
     Queues under a cycle of cohorts stand alone, without a cohort, until the cycle is mended; they are not active.
     """
-    nodes = {name: Node(name, cohort, UNPLANTED) for name, cohort in cohorts.items()}
+    nodes = {name: TreeNode(name, cohort, UNPLANTED) for name, cohort in cohorts.items()}
     for name in [c.parent for c in cohorts.values()] + [q.cohort_name for q in queues.values()]:
         if name and name not in nodes:
-            nodes[name] = Node(name, Cohort(name), UNPLANTED)
+            nodes[name] = TreeNode(name, Cohort(name), UNPLANTED)
     looped = {name for name in nodes if _loops(name, cohorts)}
     for name in sorted(nodes):
         node = nodes[name]
@@ -90,7 +90,7 @@ def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> l
             node.parent.children.append(node)
     roots = [nodes[name] for name in sorted(nodes) if nodes[name].parent is None and name not in looped]
     for name in sorted(queues):
-        node = Node(name, queues[name], UNPLANTED, is_queue=True)
+        node = TreeNode(name, queues[name], UNPLANTED, is_queue=True)
         cohort = queues[name].cohort_name
         if not cohort or cohort in looped:
             roots.append(node)

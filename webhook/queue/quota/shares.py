@@ -9,22 +9,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from webhook.queue.model import ClusterQueue, Workload
-from webhook.queue.quota.tree import Amounts, Node, Tree, Usage
-from webhook.queue.rules import Contest, Facts, Key, Rules, Share
+from webhook.queue.quota.tree import Amounts, Tree, TreeNode, Usage
+from webhook.queue.rules import Contest, Key, Rules, Share, UsageFacts
 
 NONE = Share()
 ROOTLESS = NONE
 
 
 @dataclass(frozen=True, slots=True)
-class StandingShares:
+class CurrentShares:
     """The shares of nodes by name, as they are compared: thousandths of what is lent, by weight; may be infinite."""
 
     cluster_queues: Mapping[str, float] = field(default_factory=dict)
     cohorts: Mapping[str, float] = field(default_factory=dict)
 
 
-def standing(trees: Iterable[Tree], rules: Rules) -> StandingShares:
+def current_shares(trees: Iterable[Tree], rules: Rules) -> CurrentShares:
     """Give the share of each node with what is held now."""
     cluster_queues: dict[str, float] = {}
     cohorts: dict[str, float] = {}
@@ -32,15 +32,15 @@ def standing(trees: Iterable[Tree], rules: Rules) -> StandingShares:
         for node in tree.nodes:
             share = 0.0 if tree.still else share_of(node, tree.usage, rules).value
             (cluster_queues if node.is_queue else cohorts)[node.name] = share
-    return StandingShares(cluster_queues, cohorts)
+    return CurrentShares(cluster_queues, cohorts)
 
 
-def share_of(node: Node, usage: Usage, rules: Rules) -> Share:
+def share_of(node: TreeNode, usage: Usage, rules: Rules) -> Share:
     """Give a node's dominant share: of the resources it borrows, the largest part of what its parent could have."""
     return _share(node, usage, rules)[0]
 
 
-def _share(node: Node, usage: Usage, rules: Rules) -> tuple[Share, tuple[int, ...]]:
+def _share(node: TreeNode, usage: Usage, rules: Rules) -> tuple[Share, tuple[int, ...]]:
     parent = node.parent
     if parent is None:
         return ROOTLESS, ()
@@ -80,18 +80,18 @@ class Tournament:
     __slots__ = ("_due", "_keys", "_last", "heads", "rules")
 
     def __init__(self, rules: Rules) -> None:
-        self.heads: dict[Node, tuple[Workload, Amounts, Facts]] = {}
+        self.heads: dict[TreeNode, tuple[Workload, Amounts, UsageFacts]] = {}
         self.rules = rules
-        self._keys: dict[tuple[Node, Node], Key] = {}
-        self._due: dict[Node, None] = {}
-        self._last: frozenset[Node] = frozenset()
+        self._keys: dict[tuple[TreeNode, TreeNode], Key] = {}
+        self._due: dict[TreeNode, None] = {}
+        self._last: frozenset[TreeNode] = frozenset()
 
-    def enter(self, node: Node, workload: Workload, amounts: Amounts, facts: Facts) -> None:
+    def enter(self, node: TreeNode, workload: Workload, amounts: Amounts, facts: UsageFacts) -> None:
         """Let the head of a queue take part, with what it would use, and what rules may know of it."""
         self.heads[node] = (workload, amounts, facts)
         self._due[node] = None
 
-    def pop(self, root: Node, usage: Usage, stale: bool) -> Node:
+    def pop(self, root: TreeNode, usage: Usage, stale: bool) -> TreeNode:
         """Take out the winner's queue. `stale` says that the usage changed since the last call.
 
         It changes where the last winner is, and above it: the shares of heads that share none of that stay as they
@@ -113,7 +113,7 @@ class Tournament:
         self._due.pop(winner, None)
         return winner
 
-    def _contest(self, node: Node, usage: Usage) -> None:
+    def _contest(self, node: TreeNode, usage: Usage) -> None:
         """Give a head its keys at each level; they stay the same until its shares are others."""
         workload, amounts, facts = self.heads[node]
         queue, trial = node.definition, usage.copy()
@@ -125,8 +125,8 @@ class Tournament:
             contest = Contest(not asked.isdisjoint(borrowed), share.value, share.ratio, share.infinite)
             self._keys[node, ancestor] = (*self.rules.tournament(workload, queue, contest, facts), workload.key)
 
-    def _winner(self, cohort: Node) -> Node | None:
-        best: Node | None = None
+    def _winner(self, cohort: TreeNode) -> TreeNode | None:
+        best: TreeNode | None = None
         best_key: Key = ()
         heads, keys = self.heads, self._keys
         for child in cohort.children:
@@ -138,9 +138,9 @@ class Tournament:
         return best
 
 
-def almost_common(first: Node, second: Node) -> tuple[Node, Node]:
+def almost_common(first: TreeNode, second: TreeNode) -> tuple[TreeNode, TreeNode]:
     """Give the ancestors of two queues (or they themselves) right below the lowest cohort that holds both."""
-    above: Sequence[Node] = first.path
+    above: Sequence[TreeNode] = first.path
     for below, ancestor in zip(second.path, second.path[1:], strict=False):
         if ancestor in above:
             return above[above.index(ancestor) - 1], below

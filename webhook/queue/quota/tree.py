@@ -24,16 +24,16 @@ MOST = 1 << 60
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class TreeNode:
     """A ClusterQueue or a cohort in its tree. `path` leads from the node itself up to the root."""
 
     name: str
     definition: ClusterQueue | Cohort
     tree: Tree
-    parent: Node | None = None
-    children: list[Node] = field(default_factory=list)
-    queues: list[Node] = field(default_factory=list)
-    path: tuple[Node, ...] = ()
+    parent: TreeNode | None = None
+    children: list[TreeNode] = field(default_factory=list)
+    queues: list[TreeNode] = field(default_factory=list)
+    path: tuple[TreeNode, ...] = ()
     base: int = 0
     height: int = 0
     is_queue: bool = False
@@ -60,7 +60,7 @@ class Tree:
         "width",
     )
 
-    def __init__(self, root: Node, rules: Rules, *, still: str = "") -> None:
+    def __init__(self, root: TreeNode, rules: Rules, *, still: str = "") -> None:
         self.root = root
         self.rules = rules
         self._available = rules.available
@@ -81,7 +81,7 @@ class Tree:
         self._fill(root)
         self.usage: Usage = [0] * len(self.cells)
 
-    def _cells(self, node: Node) -> Iterator[Cell]:
+    def _cells(self, node: TreeNode) -> Iterator[Cell]:
         quotas = _quotas(node.definition.resource_groups)
         for column, (flavor, resource) in enumerate(self.names):
             quota = quotas.get((flavor, resource), NO_QUOTA)
@@ -96,7 +96,7 @@ class Tree:
                 parent=self.cells[node.parent.base + column] if node.parent else None,
             )
 
-    def _fill(self, root: Node) -> None:
+    def _fill(self, root: TreeNode) -> None:
         for node in reversed(self.nodes):
             node.height = max((c.height + 1 for c in node.children), default=min(len(node.queues), 1))
             for column in range(self.width):
@@ -140,13 +140,13 @@ class Tree:
         above = self._saturated(cell.parent.at, usage) if cell.parent is not None else 0
         return max(-2 * MOST, min(self.rules.available(cell, min(usage[at], 2 * MOST), above), MOST))
 
-    def hold(self, node: Node, amounts: Amounts) -> None:
+    def hold(self, node: TreeNode, amounts: Amounts) -> None:
         """Let a workload hold `amounts`."""
         self.add(node, amounts, self.usage)
         if any(amount > MOST >> 10 for _, amount in amounts):
             self._huge = True
 
-    def add(self, node: Node, amounts: Amounts, usage: Usage) -> None:
+    def add(self, node: TreeNode, amounts: Amounts, usage: Usage) -> None:
         """Use `amounts` at a node. What goes beyond a node's guaranteed quota is used at its parent too."""
         for column, amount in amounts:
             at = node.base + column
@@ -160,7 +160,7 @@ class Tree:
                     break
                 cell = cell.parent
 
-    def remove(self, node: Node, amounts: Amounts, usage: Usage) -> None:
+    def remove(self, node: TreeNode, amounts: Amounts, usage: Usage) -> None:
         """Give `amounts` back at a node, and at its ancestors what was used of theirs."""
         for column, amount in amounts:
             at = node.base + column
@@ -173,7 +173,7 @@ class Tree:
                 amount = min(amount, stored)
                 cell = cell.parent
 
-    def fits(self, node: Node, amounts: Amounts, usage: Usage) -> bool:
+    def fits(self, node: TreeNode, amounts: Amounts, usage: Usage) -> bool:
         """Whether all `amounts` may be used at a node at once."""
         base = node.base
         return not [column for column, amount in amounts if amount > self.available(base + column, usage)]
@@ -182,7 +182,7 @@ class Tree:
         """How much of a node's guaranteed quota is unused."""
         return max(0, cell.guaranteed - usage[cell.at])
 
-    def height_to_fit(self, node: Node, column: int, amount: int, usage: Usage) -> tuple[int, bool]:
+    def height_to_fit(self, node: TreeNode, column: int, amount: int, usage: Usage) -> tuple[int, bool]:
         """Give the height of the lowest subtree whose quota holds `amount` more, and whether it lies below the root.
 
         0 is the queue itself; where no subtree holds it, the height of the whole tree.
@@ -198,14 +198,14 @@ class Tree:
                 return ancestor.height, ancestor.parent is not None
         return self.root.height, False
 
-    def over(self, node: Node, columns: Iterable[int], usage: Usage) -> bool:
+    def over(self, node: TreeNode, columns: Iterable[int], usage: Usage) -> bool:
         """Whether a node uses more than its quota in any of the columns."""
         cells, borrows = self.cells, self.rules.borrows
         base = node.base
         return any(borrows(cells[base + c], usage[base + c]) for c in columns)
 
 
-def _walk(node: Node) -> Iterator[Node]:
+def _walk(node: TreeNode) -> Iterator[TreeNode]:
     yield node
     for child in (*node.children, *node.queues):
         yield from _walk(child)

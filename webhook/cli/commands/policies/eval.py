@@ -22,7 +22,7 @@ from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
 from webhook.cli.option_types import FILE, ROWS, output_option
 from webhook.diagnostics import Diagnostic, Place, SourceError
-from webhook.offline.dryrun.requests import Resources, Sender, received
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 from webhook.offline.lint.hints import with_hint
 
 EXAMPLES: Final = """\b
@@ -81,7 +81,7 @@ def _read(file: Path | None) -> object:
 def _as_sent(value: object) -> object:
     """Give an object of a file as the API server hands it to a policy; a value that names no kind as it is."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str):
-        return received(value, Resources(), Sender())
+        return received(value, ResourceScopes(), Sender())
     return value
 
 

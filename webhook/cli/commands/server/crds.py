@@ -30,7 +30,7 @@ from webhook.cli.option_types import (
     url_option,
 )
 from webhook.cluster.api.live_store import LiveStore
-from webhook.cluster.webhooks.definitions import Outcome, apply, migrate
+from webhook.cluster.webhooks.definitions import ApplyResult, apply, migrate
 from webhook.documents import dump
 from webhook.store.errors import StoreError
 
@@ -116,7 +116,10 @@ def crds(
 
 
 def _in_cluster(
-    do: Callable[[LiveStore], Awaitable[list[Outcome]]], kubeconfig: Path | None, context: str | None, note: str = ""
+    do: Callable[[LiveStore], Awaitable[list[ApplyResult]]],
+    kubeconfig: Path | None,
+    context: str | None,
+    note: str = "",
 ) -> None:
     """Do it, print what became of each CRD, and end with 1 where something has to be done again."""
     try:

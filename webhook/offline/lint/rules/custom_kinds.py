@@ -35,7 +35,7 @@ class RulePlace:
 
 
 @dataclass(slots=True)
-class Version:
+class VersionRules:
     """The rules of a version of a custom kind: those that compile with their costs, and what is wrong with others."""
 
     crd: Subject
@@ -110,11 +110,11 @@ def _product(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else min(a * b, MOST)
 
 
-def versions(context: LintContext) -> Iterator[Version]:
+def versions(context: LintContext) -> Iterator[VersionRules]:
     """Compile and estimate the rules of all versions of the custom kinds among the files."""
     for crd in context.of("apiextensions.k8s.io", "CustomResourceDefinition"):
         for path, version in crd.each("spec", "versions"):
-            found = Version(crd, path)
+            found = VersionRules(crd, path)
             try:
                 where: Path = (*path, "schema", "openAPIV3Schema")
                 for place in places((version.get("schema") or {}).get("openAPIV3Schema"), where):

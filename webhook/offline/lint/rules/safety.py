@@ -10,7 +10,7 @@ from webhook.cel import CALL_LIMIT
 from webhook.diagnostics import Severity
 from webhook.documents import Path
 from webhook.kube.well_known import KUEUE, NAMESPACE_NAME, SLUICE
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import (
     bindings_of,
@@ -148,7 +148,7 @@ def own_objects(context: LintContext) -> Iterator[Finding]:
 
 def _conditions_leave_out(context: LintContext, policy: Subject, obj: dict[str, Any], manager: str = "") -> bool:
     """Say whether a match condition of the policy is false for an object, tried by the engine."""
-    runner, sender, resources = trial_of(context), Sender("UPDATE", manager=manager), Resources()
+    runner, sender, resources = trial_of(context), Sender("UPDATE", manager=manager), ResourceScopes()
     request = request_for(received(obj, resources, sender), resources, sender)
     for made in context.bundle.policies:
         if (made.name, made.mutating) != (policy.name, policy.gvk.kind == MUTATING) or not made.conditions:

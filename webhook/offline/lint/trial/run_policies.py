@@ -22,7 +22,7 @@ from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.schemas import built_in_kinds
 from webhook.offline.dryrun.file_facts import FileFacts
-from webhook.offline.dryrun.requests import Resources, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.lint.context import LintContext
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.offline.lint.trial.time_limit import INTERRUPTED, SECONDS, time_limit
@@ -35,7 +35,7 @@ from webhook.policy.request import Request
 Object = dict[str, Any]
 SAMPLE_LIMIT: Final = 20_000
 """Cost units of an expression on one ordinary object. A policy that needs more is not tried on the others."""
-_RESOURCES: Final = Resources()
+_RESOURCES: Final = ResourceScopes()
 _INNER: Final = re.compile(r'^(?:composited variable "[^"]*" fails to evaluate: )+(?=composited variable)')
 """The variables by which one that fails was read."""
 

@@ -1,7 +1,7 @@
-"""Kueue's cohort echo: in trees of two levels or more, a ClusterQueue's changed status retries the whole tree.
+"""Kueue's retry by status: in trees of two levels or more, a ClusterQueue's changed status retries the whole tree.
 
-Kueue's controllers pass it on through the Cohorts below the root. Nothing was freed by it, so it costs turns and gives
-nothing: it is heard only where Kueue's cycles are counted, to be compared with Kueue.
+Kueue's controllers pass the change on through the Cohorts below the root. Nothing is released by it, so a retry costs a
+turn and gives nothing: it is done only where cycles are counted as Kueue does, for comparison with Kueue.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.tree import Tree
 
-Status = tuple[object, ...]
+QueueStatus = tuple[object, ...]
 
 
-class Echo:
+class CohortRetry:
     """The statuses of the queues below the root's own, as they stood when last looked at."""
 
     __slots__ = ("_seen",)
 
     def __init__(self) -> None:
-        self._seen: dict[str, Status] = {}
+        self._seen: dict[str, QueueStatus] = {}
 
     def retry(self, by_tree: Mapping[Tree, Sequence[PendingQueue]], changes: Changes) -> None:
         """Let queues whose status is another than before retry their trees, as after events and after a cycle."""
@@ -38,7 +38,7 @@ class Echo:
         return before != status and len(pending_queue.node.path) > 2
 
 
-def _status(pending_queue: PendingQueue) -> Status:
+def _status(pending_queue: PendingQueue) -> QueueStatus:
     """Give what Kueue counts in a ClusterQueue's status: usage, and who holds quota, is admitted, and waits."""
     holders, used = pending_queue.holders.values(), dict[tuple[str, str], int]()
     for entry in holders:
