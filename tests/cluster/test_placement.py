@@ -4,6 +4,7 @@ import pytest
 
 from webhook.cluster.jobs.placement import TOGETHER, restored, started
 from webhook.jobs.describe import describe
+from webhook.store.objects import copy_json
 
 POD = {"spec": {"containers": [{"name": "c", "image": "ray:2"}]}}
 RAYJOB = {
@@ -60,10 +61,16 @@ def spark(**spec):
     }
 
 
+def marks(pod_set):
+    """What says in a template whose its pods are."""
+    return {"labels": {"kueue.x-k8s.io/podset": pod_set}, "annotations": {"kueue.x-k8s.io/workload": "w"}}
+
+
 def admitted_in(described, **flavors):
     templates = [{"name": pods.name, "count": pods.count, "template": pods.template} for pods in described.pod_sets]
     assignments = [{"name": name, "flavors": {"cpu": flavor}} for name, flavor in flavors.items()]
-    return {"spec": {"podSets": templates}, "status": {"admission": {"podSetAssignments": assignments}}}
+    admission = {"podSetAssignments": assignments}
+    return {"metadata": {"name": "w"}, "spec": {"podSets": templates}, "status": {"admission": admission}}
 
 
 def test_a_spark_application_is_placed_in_the_fields_of_its_roles():
@@ -72,7 +79,7 @@ def test_a_spark_application_is_placed_in_the_fields_of_its_roles():
     workload = admitted_in(describe(job), driver="spot", executor="dear")
     flavors = {**FLAVORS, "dear": {"spec": {"nodeLabels": {"zone": "b"}, "tolerations": [{"key": "dear"}]}}}
     runs = started(job, describe(job), workload, flavors)
-    assert runs["spec"]["driver"] == {"cores": 1, "nodeSelector": {"zone": "a"}}
+    assert runs["spec"]["driver"] == {"cores": 1, "nodeSelector": {"zone": "a"}, **marks("driver")}
     assert runs["spec"]["executor"]["nodeSelector"] == {"zone": "b"}
     assert runs["spec"]["executor"]["tolerations"] == [{"key": "own"}, {"key": "dear"}]
     rests = restored(runs, describe(runs), workload)
@@ -167,8 +174,9 @@ def test_a_train_job_is_placed_by_a_patch_of_its_runtime():
     mine = runs["spec"]["runtimePatches"][1]
     assert (runs["spec"]["runtimePatches"][0], mine["manager"]) == (theirs, "kueue.x-k8s.io/manager")
     node, data = mine["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
-    assert node == {"name": "node", "template": {"spec": {"template": {"spec": {"nodeSelector": {"zone": "a"}}}}}}
-    assert data == {"name": "data"}
+    pods = {"spec": {"nodeSelector": {"zone": "a"}}, "metadata": marks("node")}
+    assert node == {"name": "node", "template": {"spec": {"template": pods}}}
+    assert data == {"name": "data", "template": {"spec": {"template": {"metadata": marks("data")}}}}
     assert started(runs, described, workload, FLAVORS)["spec"]["runtimePatches"][1]["manager"] == mine["manager"]
     rests = restored(runs, described, workload)
     assert rests["spec"]["runtimePatches"] == [theirs]
@@ -189,6 +197,46 @@ def test_an_app_wrapper_is_placed_beside_its_components():
     runs = started(job, described, workload, FLAVORS)
     assert runs["spec"]["components"] == [
         {"template": service},
-        {"template": wrapped, "podSetInfos": [{"nodeSelector": {"zone": "a"}}]},
+        {"template": wrapped, "podSetInfos": [{"nodeSelector": {"zone": "a"}, **marks("aw-0")}]},
     ]
     assert restored(runs, describe(runs), workload)["spec"]["components"] == job["spec"]["components"]
+
+
+PLAIN = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"suspend": True, "template": POD}}
+
+
+@pytest.mark.parametrize(
+    ("queues", "labelled", "labels"),
+    [
+        (("local", "cluster"), True, {"local-queue-name": "local", "cluster-queue-name": "cluster"}),
+        (("local", "with.dots"), True, {"local-queue-name": "local"}),
+        (("l" * 64, "cluster"), True, {"cluster-queue-name": "cluster"}),
+        (("local", "cluster"), False, {}),
+    ],
+    ids=["both", "no label", "too long", "gate off"],
+)
+@pytest.mark.parametrize("made", [PLAIN, RAYJOB], ids=["Job", "RayJob"])
+def test_pods_say_whose_they_are(made, queues, labelled, labels):
+    """By labels and an annotation in every template; what stood there before stays, and alone is left after a stop."""
+    own = {"metadata": {"labels": {"app": "a"}, "annotations": {"note": "n"}}, **POD}
+    job = copy_json(made)
+    place = job["spec"] if made is PLAIN else job["spec"]["rayClusterSpec"]["headGroupSpec"]
+    place["template"] = copy_json(own)
+    described = describe(job)
+    admission = {"clusterQueue": queues[1], "podSetAssignments": [{"name": p.name} for p in described.pod_sets]}
+    sets = [{"name": p.name, "template": copy_json(p.template)} for p in described.pod_sets]
+    workload = {
+        "metadata": {"name": "job-j"},
+        "spec": {"queueName": queues[0], "podSets": sets},
+        "status": {"admission": admission},
+    }
+    runs = describe(started(job, described, workload, {}, labelled=labelled))
+    for before, pods in zip(described.pod_sets, runs.pod_sets, strict=True):
+        kept = before.template.get("metadata") or {}
+        queue = {f"kueue.x-k8s.io/{name}": value for name, value in labels.items()}
+        metadata = pods.template["metadata"]
+        assert metadata["labels"] == {**(kept.get("labels") or {}), "kueue.x-k8s.io/podset": pods.name, **queue}
+        assert metadata["annotations"] == {**(kept.get("annotations") or {}), "kueue.x-k8s.io/workload": "job-j"}
+    stopped = restored(started(job, described, workload, {}, labelled=labelled), runs, workload)
+    again = [pods.template.get("metadata") or {} for pods in describe(stopped).pod_sets]
+    assert again == [pods.template.get("metadata") or {} for pods in described.pod_sets]

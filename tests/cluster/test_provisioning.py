@@ -76,7 +76,9 @@ def test_a_job_starts_on_the_nodes_that_were_made_for_it():
     assert request["spec"]["parameters"] == {"p": "1", "ValidUntilSeconds": "60"}
     assert request["spec"]["podSets"] == [{"podTemplateRef": {"name": template["metadata"]["name"]}, "count": 1}]
     assert template["template"]["spec"]["nodeSelector"] == {"zone": "a"}
-    assert started["spec"]["template"]["metadata"]["annotations"] == {
+    annotations = started["spec"]["template"]["metadata"]["annotations"]
+    assert annotations.pop("kueue.x-k8s.io/workload").startswith("job-a-")
+    assert annotations == {
         "autoscaling.x-k8s.io/consume-provisioning-request": name,
         "autoscaling.x-k8s.io/provisioning-class-name": "queued",
     }

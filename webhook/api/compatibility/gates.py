@@ -8,6 +8,7 @@ READ: Final = frozenset(
     {
         "AdmissionFairSharing",
         "AdmissionGatedBy",
+        "AssignQueueLabelsForPods",
         "ConcurrentAdmission",
         "DisableWaitForPodsReady",
         "FailureRecoveryPolicy",
@@ -49,7 +50,6 @@ SAME: Final = frozenset(
 )
 """Those that change how Kueue works, and nothing that it decides or writes."""
 FIXED: Final = {
-    "AssignQueueLabelsForPods": False,
     "CleanupProvisioningRequestsOnEviction": True,
     "CustomMetricLabels": False,
     "DeferRayServiceFinalizationForRedisCleanup": False,

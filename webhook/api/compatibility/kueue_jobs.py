@@ -237,9 +237,10 @@ _JOBS: Final = (
     ),
     Feature(
         "queue labels on pods",
-        FeatureState.NO,
-        "pods get only the labels of their job",
-        gates=("AssignQueueLabelsForPods",),
+        FeatureState.YES,
+        "with the label of the pod set and the annotation of the Workload; names that cannot be labels are left out",
+        "tests/cluster/test_placement.py",
+        ("AssignQueueLabelsForPods",),
     ),
     Feature(
         "validation of Workloads",

@@ -57,6 +57,7 @@ class Actions:
     def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, settings: QueueSettings) -> None:
         self._view, self._writer, self._events = view, writer, events
         self._label_keys = settings.copied_labels
+        self.labels_queues = settings.enabled("AssignQueueLabelsForPods", default=True)
         self._ends_with_pod = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
         self.pods = PodActions(writer, events)
 
@@ -241,7 +242,7 @@ class Actions:
         """Start a job on its flavors; where its checks contradict them or the job, that is the end of its Workload."""
         flavors = self._view.mirror(FLAVOR).by_name()
         try:
-            new = started(job, described, workload, flavors)
+            new = started(job, described, workload, flavors, labelled=self.labels_queues)
         except PlacementConflict as error:
             await self.finish(job, workload, Finish("FailedToStart", str(error)))
             return

@@ -153,7 +153,9 @@ class PodGroups:
 
     async def _start(self, pod: Object, described: Job, workload: Object) -> None:
         flavors = self._view.mirror(FLAVOR).by_name()
-        await self._writer.replace(started(pod, of_role(pod, described), workload, flavors, marked=True))
+        labelled = self._actions.labels_queues
+        new = started(pod, of_role(pod, described), workload, flavors, marked=True, labelled=labelled)
+        await self._writer.replace(new)
         self._events.tell(pod, "Started", f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}")
 
     async def _create(self, name: str, pods: list[Object]) -> None:

@@ -6,6 +6,7 @@ restart of Sluice between start and stop loses nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 PLACED = "sluice.dev/placed"
 """An annotation of a job: its templates carry what an admission put there, and are to be restored when it stops."""
 
+LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
+CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
+WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
+_LABEL = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""A name that may be the value of a label, as Kueue asks of it: a longer one, or one with dots, is left out."""
 TOGETHER = "kueue.x-k8s.io/job-completions-equal-parallelism"
 """The annotation, "true", of an Indexed Job that has as many completions as pods, however many it is admitted with."""
 
@@ -47,14 +53,20 @@ def ungated(pod: Object, described: Job) -> Object:
 
 
 def started(
-    job: Object, described: Job, workload: Object, flavors: Mapping[str, Object], *, marked: bool = False
+    job: Object,
+    described: Job,
+    workload: Object,
+    flavors: Mapping[str, Object],
+    *,
+    marked: bool = False,
+    labelled: bool = True,
 ) -> Object:
     """Give the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
 
     Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, then what its admission checks
-    want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Kueue does the same
-    (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the same write.
-    `marked` writes its role on a pod of a group. Raises PlacementConflict.
+    want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Its pods say whose they are.
+    Kueue does the same (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the
+    same write. `marked` writes its role on a pod of a group; `labelled` its queues. Raises PlacementConflict.
     """
     kind = described.kind
     out = kind.spread(job) if kind.spread else job
@@ -67,6 +79,7 @@ def started(
         if not pods.made or pods.place is not None:
             names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
             out = _place(out, _way(pods, "spec"), [flavors[name] for name in names if name in flavors])
+            out = _named(out, pods, workload, labelled=labelled)
             for check, update in _updates(workload, pods.name):
                 out = _updated(out, pods, check, update)
         if pods.min_count is not None:
@@ -82,6 +95,22 @@ def started(
     return suspend(out, described, False)
 
 
+def _named(job: Object, pods: JobPodSet, workload: Object, *, labelled: bool) -> Object:
+    """Give the job whose pods say to which Workload and pod set they belong, and through which queues they came."""
+    labels = {POD_SET: pods.name}
+    if labelled:
+        queues = {
+            LOCAL_QUEUE_LABEL: at(workload, ("spec", "queueName")),
+            CLUSTER_QUEUE_LABEL: at(workload, ("status", "admission", "clusterQueue")),
+        }
+        labels |= {key: name for key, name in queues.items() if name and _LABEL.fullmatch(name)}
+    annotations = {WORKLOAD_ANNOTATION: at(workload, ("metadata", "name"))}
+    for field, new in (("labels", labels), ("annotations", annotations)):
+        where = (*_way(pods, "metadata"), field)
+        job = _with(job, where, {**(_at(job, where) or {}), **new})
+    return job
+
+
 def _way(pods: JobPodSet, part: str) -> Path:
     """Give where an admission writes what belongs to a part of a template, its metadata or its spec."""
     place = pods.path if pods.place is None else pods.place
@@ -93,7 +122,6 @@ def _marked(job: Object, described: Job, workload: Object) -> Object:
     chain = annotation(workload, SLICE) or workload["metadata"]["name"]
     for pods in described.pod_sets:
         job = _with(job, (*pods.path, "metadata", "annotations", SLICE), chain)
-        job = _with(job, (*pods.path, "metadata", "labels", POD_SET), pods.name)
     return job
 
 
