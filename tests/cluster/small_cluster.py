@@ -13,17 +13,7 @@ from prometheus_client import CollectorRegistry
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import QueueSettings
-from webhook.cluster.api.kinds import (
-    BUILT_IN,
-    LOCAL_QUEUE,
-    MANAGED,
-    NODE,
-    PARENTS,
-    PROVISIONING,
-    QUEUE_KINDS,
-    RUNTIMES,
-    WORKLOAD,
-)
+from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, followed
 from webhook.cluster.api.view import View
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller import Controller
@@ -228,10 +218,9 @@ def make_controller(store, leader=None, opted=lambda labels: True, core=None, se
     settings = settings or QueueSettings()
     registry = CollectorRegistry()
     box: list[Controller] = []
-    nodes = (NODE,) if settings.enabled(GATE) else ()
     view = View(
         store,
-        (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING, *nodes),
+        followed(embedded=True, external=False, compares=False, nodes=settings.enabled(GATE)),
         lambda *change: box[0].heard(*change),
     )
     core = core or QueueCore(KueueRules(), settings=settings)

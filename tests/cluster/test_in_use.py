@@ -4,7 +4,7 @@ import asyncio
 
 from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.api.finalizers import FINALIZER as IN_USE
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, TOPOLOGY
 from webhook.cluster.queues.in_use import unheld, unnamed
 from webhook.cluster.queues.status import QueueCount
 from webhook.kube.conditions import find
@@ -95,6 +95,40 @@ def test_a_check_gets_the_finalizer_and_goes_when_no_queue_names_it():
                 return False
 
             await w.until(gone, "the check is gone")
+
+    asyncio.run(go())
+
+
+def test_a_topology_goes_when_no_flavor_names_it():
+    """Kueue's controller marked it, as ours does with one that is new; a flavor that names it keeps it."""
+
+    async def go():
+        head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology"}
+        levels = {"spec": {"levels": [{"nodeLabel": "rack"}]}}
+        objects = [merge(obj, {"spec": {"topologyName": "old"}}) if obj["kind"] == "ResourceFlavor" else obj
+                   for obj in held(queues("1"))]  # fmt: skip
+        old = {**head, "metadata": {"name": "old", "finalizers": [IN_USE]}, **levels}
+        async with small_cluster(*objects, old, {**head, "metadata": {"name": "new"}, **levels}) as w:
+
+            async def marked():
+                return (await w.store.get(TOPOLOGY, "new"))["metadata"].get("finalizers") == [IN_USE]
+
+            await w.until(marked, "the new one is marked")
+            for name in ("new", "old"):
+                await w.store.delete(TOPOLOGY, name, None)
+
+            async def left():
+                return [obj["metadata"]["name"] for obj in (await w.store.list(TOPOLOGY)).items]
+
+            async def one_is_gone():
+                return await left() == ["old"]
+
+            async def all_are_gone():
+                return await left() == []
+
+            await w.until(one_is_gone, "the one that nothing names is gone")
+            await w.store.patch(FLAVOR, "f", None, {"spec": {"topologyName": None}})
+            await w.until(all_are_gone, "the other is gone as well")
 
     asyncio.run(go())
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PARENTS, QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PARENTS, QUEUE_KINDS, TOPOLOGY, WORKLOAD
 from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
@@ -130,8 +130,8 @@ class Controller:
         """Take note of a change in the view (its listener)."""
         if (gvk.group, gvk.kind) in OF_THE_CORE:
             self._core.heard(old, new)
-            self._publisher.heard(gvk, old, new)
             self._upkeep.heard(gvk, old, new)
+        self._publisher.heard(gvk, old, new)
         self._provisioner.heard(gvk, old, new)
         if _is_waited_for(gvk, new):
             self._telling.hurry()
@@ -291,7 +291,7 @@ class Controller:
 
 def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:
     """Say whether somebody else waits: for the finalizer of what he deletes, for the end of what he has admitted."""
-    if gvk in (CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK):
+    if gvk in (CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK, TOPOLOGY):
         return new is None or bool(new["metadata"].get("deletionTimestamp"))
     return gvk == WORKLOAD and new is not None and holds(new, WAITING) and holds(new, QUOTA_RESERVED)
 

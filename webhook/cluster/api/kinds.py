@@ -28,6 +28,7 @@ FLAVOR: Final = GroupVersionKind(KUEUE, VERSION, "ResourceFlavor")
 COHORT: Final = GroupVersionKind(KUEUE, VERSION, "Cohort")
 WORKLOAD_CLASS: Final = GroupVersionKind(KUEUE, VERSION, "WorkloadPriorityClass")
 ADMISSION_CHECK: Final = GroupVersionKind(KUEUE, VERSION, "AdmissionCheck")
+TOPOLOGY: Final = GroupVersionKind(KUEUE, VERSION, "Topology")
 
 PROVISIONING_CONFIG: Final = GroupVersionKind(KUEUE, VERSION, "ProvisioningRequestConfig")
 PROVISIONING_REQUEST: Final = GroupVersionKind("autoscaling.x-k8s.io", "v1", "ProvisioningRequest")
@@ -60,7 +61,8 @@ def followed(*, embedded: bool, external: bool, compares: bool, nodes: bool) -> 
     With `compares` it decides beside a Kueue. `nodes` are followed where Pods of unreachable ones are ended.
     """
     if embedded:
-        return (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *PROVISIONING, *((NODE,) if nodes else ()))
+        beside = (*PROVISIONING, TOPOLOGY, *((NODE,) if nodes else ()))
+        return (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *beside)
     if compares:
         return (*BUILT_IN, *MANAGED, *QUEUE_KINDS)
     return (*BUILT_IN, *MANAGED, *((WORKLOAD,) if external else ()))  # says whose quota covers what a controller makes

@@ -20,17 +20,17 @@ def unheld(queues: Iterable[Object], counts: Mapping[str, QueueCount]) -> list[O
     return [queue for queue, count in found if count is not None and not count.reserving]
 
 
-def unnamed(objects: Iterable[Object], queues: Iterable[Object]) -> list[Object]:
-    """Give the flavors and checks that are being deleted, and that none of these ClusterQueues names."""
+def unnamed(objects: Iterable[Object], users: Iterable[Object]) -> list[Object]:
+    """Give the flavors, checks and topologies that are being deleted, and that none of these objects names."""
     if not (going := list(_leaving(objects))):
         return []
-    named = {pair for queue in queues for pair in _names(queue)}
+    named = {pair for user in users for pair in _names(user)}
     return [obj for obj in going if (obj["kind"], key_of(obj)[1]) not in named]
 
 
-def unmarked(checks: Iterable[Object]) -> list[Object]:
-    """Give the checks that have no finalizer of ours yet."""
-    return [check for check in checks if not check["metadata"].get("deletionTimestamp") and not is_marked(check)]
+def unmarked(objects: Iterable[Object]) -> list[Object]:
+    """Give the checks and topologies that have no finalizer of ours yet."""
+    return [obj for obj in objects if not obj["metadata"].get("deletionTimestamp") and not is_marked(obj)]
 
 
 def _leaving(objects: Iterable[Object]) -> Iterator[Object]:
@@ -39,9 +39,12 @@ def _leaving(objects: Iterable[Object]) -> Iterator[Object]:
             yield obj
 
 
-def _names(queue: Object) -> Iterator[tuple[str, str]]:
-    for group in at(queue, ("spec", "resourceGroups")) or ():
+def _names(user: Object) -> Iterator[tuple[str, str]]:
+    """Give kind and name of what a ClusterQueue or a flavor names."""
+    if topology := at(user, ("spec", "topologyName")):
+        yield "Topology", str(topology)
+    for group in at(user, ("spec", "resourceGroups")) or ():
         for flavor in group.get("flavors") or ():
             yield "ResourceFlavor", str(flavor.get("name"))
-    for check in at(queue, ("spec", "admissionChecksStrategy", "admissionChecks")) or ():
+    for check in at(user, ("spec", "admissionChecksStrategy", "admissionChecks")) or ():
         yield "AdmissionCheck", str(check.get("name"))

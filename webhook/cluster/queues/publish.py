@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from webhook.cluster.api.finalizers import let_go, marked
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, TOPOLOGY, WORKLOAD
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.means import Means
 from webhook.cluster.pace import Slice, in_slices
@@ -34,7 +34,7 @@ _STATUS: Final = "status"
 _FINALIZERS: Final = "finalizers"
 _NOT_WRITTEN: Final = "cannot write the %s of %s %s: %s"
 _SHOWN: Final = frozenset(
-    (gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK, COHORT)
+    (gvk.group, gvk.kind) for gvk in (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, ADMISSION_CHECK, COHORT, TOPOLOGY)
 )
 
 
@@ -96,19 +96,21 @@ class Publisher:
     async def _mark_and_let_go(self, counts: QueueCounts) -> None:
         """Write the finalizers of what is in use; the queues' status was written, so all is read anew.
 
-        A queue that is gone with its finalizer counts no more: what it named may be made again at once, as a script
-        does that deletes all of them and applies them anew.
+        What is gone with its finalizer counts no more: what it named may be made again at once, as a script does that
+        deletes all of them and applies them anew.
         """
         queues, flavors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(FLAVOR).all()
-        checks = self._view.mirror(ADMISSION_CHECK).all()
-        for check in unmarked(checks):
-            await self._finalizers(check, marked(check))
-        gone = set()
-        for queue in unheld(queues, counts.cluster_queues):
-            if await self._finalizers(queue, let_go(queue)) and let_go(queue) is None:
-                gone.add(key_of(queue))
-        for obj in unnamed([*flavors, *checks], (queue for queue in queues if key_of(queue) not in gone)):
-            await self._finalizers(obj, let_go(obj))
+        checks, topologies = self._view.mirror(ADMISSION_CHECK).all(), self._view.mirror(TOPOLOGY).all()
+        for obj in unmarked([*checks, *topologies]):
+            await self._finalizers(obj, marked(obj))
+        gone = await self._let_go(unheld(queues, counts.cluster_queues))
+        gone = await self._let_go(unnamed([*flavors, *checks], (q for q in queues if key_of(q) not in gone)))
+        await self._let_go(unnamed(topologies, (flavor for flavor in flavors if key_of(flavor) not in gone)))
+
+    async def _let_go(self, objects: list[Object]) -> set[tuple[str, str]]:
+        """Take our finalizer off; give the keys of those that are gone by that."""
+        done = [obj for obj in objects if await self._finalizers(obj, let_go(obj))]
+        return {key_of(obj) for obj in done if let_go(obj) is None}
 
     async def _finalizers(self, obj: Object, names: list[str] | None) -> bool:
         """Write an object's finalizers; say whether that was done."""
