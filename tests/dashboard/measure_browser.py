@@ -2,7 +2,8 @@
 
 For each view, the seconds from the address to a page that is drawn, in a browser that has seen none of it; then from a
 change to the page that shows it. Beside the clock stands what the page's own thread worked, which grows less with what
-else the machine does. The daemon runs in a process of its own. Figures depend on the machine.
+else the machine does. The daemon runs in a process of its own. Figures depend on the machine; the exit code is 1 where
+one is over its bar, or the browser's console has an error.
 """
 
 import asyncio
@@ -19,11 +20,13 @@ from playwright.sync_api import Browser, CDPSession, Page
 from tests.daemon.serving import RULES
 from tests.dashboard.browser.chromium import browser, reader
 from tests.dashboard.busy_cluster import PENDING, QUEUES, served
-from tests.dashboard.measure import OTHER_QUOTA
+from tests.dashboard.measure import EVENT, OTHER_QUOTA, RESULT, VIEW
 from tests.dashboard.serving import workload
 from webhook.cluster.api.kinds import WORKLOAD
 
 CHANGES = 5
+RELOAD = 10.0
+"""Seconds from a changed file to the page, with the second until it is seen and the child that compiles all files."""
 REST = 3000
 """Milliseconds before each change."""
 
@@ -81,20 +84,36 @@ async def change(busy, what, *told):
 
 
 def main(queues, pending):
-    """Print a line for each view, and one for the changes of each that follows them."""
+    """Print a line for each view, and one for the changes of each that follows them; give whether all is well."""
+    good = True
     command = [sys.executable, "-m", "tests.dashboard.measure_browser", "serve", str(queues), str(pending)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as daemon:
         url, job = address(daemon.stdout)
         with browser() as started:
             for name, hash_route in views(job).items():
-                clock, worked = opened(started, url, hash_route)
-                print(f"{name:10} opens in {clock:5.2f} s; its thread worked {worked:5.2f} s", flush=True)
+                (stands, whole, worked), mistakes = well(opened, started, url, hash_route)
+                within = stands <= VIEW and whole <= (RESULT if name == "simulated" else VIEW) and not mistakes
+                good = good and within
+                told = (
+                    f"{name:10} stands in {stands:5.2f} s, whole in {whole:5.2f} s; its thread worked {worked:5.2f} s"
+                )
+                print(told + ("" if within else f"  over its bar {mistakes}"), flush=True)
             for name, view in followed(job).items():
-                times = updates(started, url, view, daemon.stdin)
+                times, mistakes = well(updates, started, url, view, daemon.stdin)
                 clock, worked = zip(*times, strict=True)
-                print(f"{name:10} follows in {min(clock):5.2f} to {max(clock):5.2f} s; its thread worked "
-                      f"{max(worked):5.2f} s at most", flush=True)  # fmt: skip
+                within = max(clock) <= (RELOAD if name == "policies" else EVENT) and not mistakes
+                good = good and within
+                told = f"{name:10} follows in {min(clock):5.2f} to {max(clock):5.2f} s"
+                over = "" if within else f"  over its bar {mistakes}"
+                print(f"{told}; its thread worked {max(worked):5.2f} s at most{over}", flush=True)
         daemon.stdin.close()
+    return good
+
+
+def well(measure, *what):
+    """Give what a measurement gives, and the mistakes on the page's console."""
+    mistakes: list[str] = []
+    return measure(*what, mistakes), mistakes
 
 
 def address(lines):
@@ -121,16 +140,23 @@ def worker(page: Page):
     session.detach()
 
 
-def opened(started: Browser, url: str, hash_route: str) -> tuple[float, float]:
-    """Give the seconds until a view is drawn, in a new profile."""
+def opened(started: Browser, url: str, hash_route: str, mistakes: list[str]) -> tuple[float, float, float]:
+    """Give the seconds until a view stands, and until it is whole, in a new profile; and what its thread worked."""
     with reader(started, url) as seen, worker(seen.page) as worked:
         before, begun = worked(), perf_counter()
         seen.page.goto(url + hash_route)
+        seen.page.wait_for_selector("main[data-shown] h1")
+        stands = perf_counter() - begun
         seen.page.wait_for_selector("main[data-shown]:not([aria-busy]) h1")
-        return perf_counter() - begun, worked() - before
+        found = stands, perf_counter() - begun, worked() - before
+        mistakes += seen.mistakes
+        seen.mistakes.clear()
+        return found
 
 
-def updates(started: Browser, url: str, view: Followed, changes: IO[str]) -> list[tuple[float, float]]:
+def updates(
+    started: Browser, url: str, view: Followed, changes: IO[str], mistakes: list[str]
+) -> list[tuple[float, float]]:
     """Give the seconds from each change to the page that shows it."""
     times = []
     with reader(started, url) as seen, worker(seen.page) as worked:
@@ -145,6 +171,8 @@ def updates(started: Browser, url: str, view: Followed, changes: IO[str]) -> lis
                 "([shows, text]) => document.querySelector(shows).innerText !== text", arg=[view.shows, before]
             )
             times.append((perf_counter() - begun, worked() - done))
+        mistakes += seen.mistakes
+        seen.mistakes.clear()
     return times
 
 
@@ -152,4 +180,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
         asyncio.run(serve(int(sys.argv[2]), int(sys.argv[3])))
     else:
-        main(*(map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (QUEUES, PENDING)))
+        sys.exit(0 if main(*(map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (QUEUES, PENDING))) else 1)
