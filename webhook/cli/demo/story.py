@@ -29,7 +29,7 @@ AROUND: Final = 5
 """Lines of opening, summary and the page's address."""
 NAME_WIDTH: Final = 36
 RESERVED: Final = 4
-"""Lines that are kept for each file that is still to be sent."""
+"""Lines that are kept for each file that is still to be sent; one more for the last."""
 LISTED: Final = 8
 """So many jobs of one file are told one by one."""
 SAID: Final = 2
@@ -79,10 +79,11 @@ class Story:
         """Give the lines of one file: a heading with counts, its queued jobs, and what was denied or rejected."""
         self.files -= 1
         left = LINES - AROUND - len(self.following) - self.used
-        room = max(1, left - self.files * min(RESERVED, (left - 1) // max(1, self.files)))
+        kept = self.files * min(RESERVED, (left - 1) // max(1, self.files)) + (self.files > 0)
+        room = max(1, left - kept)
         title = "standard input" if stem == STDIN.stem else TITLES.get(stem, stem)
         lines = [Text.assemble((_cut(title, WIDTH // 2), "bold"), f"  {_counts(outcomes)}")]
-        lines += _fitting([list(_lines(each)) for each in outcomes if not each.stored or _queue(each)], room - 1)
+        lines += _fitting([each for each in outcomes if not each.stored or _queue(each)], room - 1)
         self.used += len(lines)
         return lines
 
@@ -158,17 +159,19 @@ def _options(given: Mapping[str, Sequence[Path]]) -> list[str]:
     return [f"{option} {shlex.quote(os.path.relpath(path))}" for option in given for path in given[option]]
 
 
-def _fitting(told: Sequence[Sequence[Text]], room: int) -> list[Text]:
-    """Give what is told of a file's objects as far as there is room; the others are counted in a line of their own."""
-    shown: list[Text] = []
-    count = 0
-    for each in told[:LISTED]:
-        if len(shown) + len(each) + (count + 1 < len(told)) > room:
-            break
-        shown += each
-        count += 1
-    more = [Text(f"    and {len(told) - count} more")] if len(told) > count and len(shown) < room else []
-    return [*shown, *more]
+def _fitting(outcomes: Sequence[CreateOutcome], room: int) -> list[Text]:
+    """Give what is told of objects as far as there is room, denials first of all; the others are counted."""
+    told = [list(_lines(outcome)) for outcome in outcomes]
+    chosen: set[int] = set()
+    free = room
+    for at in sorted(range(len(told)), key=lambda at: outcomes[at].stored):
+        more = len(chosen) + 1 < len(told)
+        if len(chosen) < LISTED and len(told[at]) + more <= free:
+            chosen.add(at)
+            free -= len(told[at])
+    lines = [line for at in sorted(chosen) for line in told[at]]
+    left = len(told) - len(chosen)
+    return [*lines, *([Text(f"    and {left} more")] if left and free else [])]
 
 
 def _counts(outcomes: Sequence[CreateOutcome]) -> str:
