@@ -58,11 +58,18 @@ class Sluice:
 
     def install(self) -> None:
         """Certificates, namespace and CRDs. The webhooks come with `register`, after the start."""
+        self.prepare()
+        install(self.plane, *json.loads(self.crds("-o", "json"))["items"])
+
+    def prepare(self) -> None:
+        """Certificates and namespace."""
         self.command("certs", "--cert-dir", str(self.certificates), "--name", "127.0.0.1")
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}
-        self.plane.client.apply(namespace)
-        made = self.command("crds", "--url", self.url, "--ca-file", str(self.authority), "-o", "json")
-        install(self.plane, *json.loads(made)["items"])
+        self.plane.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}})
+
+    def crds(self, *arguments: str) -> str:
+        """Run `sluice crds` for CRDs that convert here, with an administrator's rights."""
+        where = ("--url", self.url, "--ca-file", str(self.authority), "--kubeconfig", str(self.plane.kubeconfig))
+        return self.command("crds", *where, *arguments)
 
     def restrict(self) -> None:
         """Serve and register from now on as the ServiceAccounts of the chart, with the rights that it renders."""

@@ -15,12 +15,12 @@ from tests.controlplane import nodes
 from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane, start
 from tests.controlplane.fixtures import NODES
+from tests.e2e.kueue_crds import CONVERTED, crds_of_kueue
 from tests.e2e.node import Node
 from tests.e2e.release import Release
 from tests.e2e.sluice import managed
 from tests.image.build import Image
 from tests.patience import wait
-from webhook.api.crds.definitions import Webhook, definitions
 from webhook.cluster.api.client import Client as LiveClient
 from webhook.cluster.api.client import Pace
 from webhook.cluster.api.kinds import CLUSTER_QUEUE
@@ -32,9 +32,6 @@ from webhook.store.errors import StoreError
 pytestmark = pytest.mark.cluster
 GROUP = "/apis/kueue.x-k8s.io"
 SPACE = "team"
-LABELS = {"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"}
-CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
-"""The kinds that a Kueue converts; it serves the others in versions that are equal."""
 POD = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}}
 POD["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
 OBJECTS = [
@@ -47,18 +44,6 @@ OBJECTS = [
         "queueName": "main", "podSets": [{"name": "main", "count": 1, "template": POD}]}},
 ]  # fmt: skip
 """As a Kueue of v1beta1 stored them."""
-
-
-def crds_of_kueue() -> list[dict]:
-    """CRDs as a Kueue brings them: an older version is stored, and some kinds convert at its Service."""
-    found = definitions(Webhook(service="kueue-webhook-service", namespace="kueue-system"))
-    for crd in found:
-        crd["metadata"]["labels"] = dict(LABELS)
-        for version in crd["spec"]["versions"]:
-            version["storage"] = version["name"] == "v1beta1"
-        if crd["spec"]["names"]["plural"] not in CONVERTED:
-            crd["spec"]["conversion"] = {"strategy": "None"}
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +64,7 @@ def left(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Clien
     chart = tmp_path_factory.mktemp("kueue")
     (chart / "templates").mkdir()
     (chart / "Chart.yaml").write_text("{apiVersion: v2, name: kueue, version: 0.1.0}")
-    (chart / "templates" / "crds.yaml").write_text("---\n".join(map(dump, crds_of_kueue())))
+    (chart / "templates" / "crds.yaml").write_text("---\n".join(map(dump, crds_of_kueue("v1beta1"))))
     run_helm(plane, "install", "kueue", str(chart), "--namespace=kueue-system", "--create-namespace")
     client = plane.client
     client.apply(managed(SPACE))
