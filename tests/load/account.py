@@ -4,28 +4,40 @@ The runner hands its administrator's kubeconfig to whom it starts; Sluice is to 
 """
 
 import argparse
-import asyncio
+import json
+import urllib.request
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import yaml
 
 from tests.e2e import rights
-from webhook.cluster.api.client import Client, Pace
-from webhook.cluster.api.live_store import LiveStore
+from tests.load.api_server import opener
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PLACES = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": f"/api/v1/namespaces/{rights.SYSTEM}/serviceaccounts",
+    "Role": f"{RBAC}/namespaces/{rights.SYSTEM}/roles",
+    "RoleBinding": f"{RBAC}/namespaces/{rights.SYSTEM}/rolebindings",
+    "ClusterRole": f"{RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+}
 
 
-async def token(kubeconfig: Path) -> str:
+def token(kubeconfig: Path) -> str:
     """Create the accounts and roles of the chart; give a token of Sluice's."""
-    client = await Client.connect(kubeconfig, None, Pace(100, 100, 30.0), monotonic)
-    try:
-        for obj in rights.rendered():
-            await LiveStore(client).create(obj)
-        found = await client.request("POST", rights.token_path("sluice"), body=rights.TOKEN_REQUEST)
-    finally:
-        await client.close()
-    return str(found["status"]["token"])
+    server, ask = opener(kubeconfig)
+
+    def post(path: str, body: object) -> Any:
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{server}{path}", json.dumps(body).encode(), headers, method="POST")
+        with ask.open(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    for obj in rights.rendered():
+        post(PLACES[obj["kind"]], obj)
+    return str(post(rights.token_path("sluice"), rights.TOKEN_REQUEST)["status"]["token"])
 
 
 def main() -> None:
@@ -36,7 +48,7 @@ def main() -> None:
     given = parser.parse_args()
     config: dict[str, Any] = yaml.safe_load(given.kubeconfig.read_text())
     (user,) = config["users"]
-    user["user"] = {"token": asyncio.run(token(given.kubeconfig))}
+    user["user"] = {"token": token(given.kubeconfig)}
     given.out.write_text(yaml.safe_dump(config))
     given.out.chmod(0o600)
 

@@ -78,7 +78,7 @@ class Ring:
         with (out / "runner.log").open("wb") as log, followed(out / "kubeconfig") as work:
             done = subprocess.run(command, env=os.environ | environment, stdout=log, stderr=subprocess.STDOUT)
         machine = _children() - before
-        tails = [path.read_text(errors="replace").splitlines()[-20:] for path in (out / "runner.log", own)]
+        tails = [_tail(path) for path in (out / "runner.log", own)]
         if done.returncode or not (out / "summary.yaml").exists():
             ended = f"the runner ended with {done.returncode} after {time.monotonic() - begun:.0f} s"
             raise RunnerError("\n".join([ended, *tails[0], *tails[1]]))
@@ -117,6 +117,11 @@ class Ring:
             f'{sys.executable} -m tests.load.account "$@" {restricted}\nset -- --kubeconfig {restricted}\n'
             f"exec {sys.executable} -m webhook.cli.main {SERVE} --cert-dir {certificates}"
         )
+
+
+def _tail(log: Path) -> list[str]:
+    """The last lines of a log, cut where they are long."""
+    return [line[:300] for line in log.read_text(errors="replace").splitlines()[-20:]]
 
 
 def _children() -> float:
