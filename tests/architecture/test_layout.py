@@ -15,7 +15,7 @@ FUNCTION_LINES = 50
 WRAPPER_LINES = 150
 GROUP = 3
 """So many files of one folder that begin with the same word are a folder."""
-TEST_GROUPS_LEFT = {("tests/cluster", "live"), ("tests/queue", "rule")}
+TEST_GROUPS_LEFT = {("tests/queue", "rule")}
 """Groups of test files that are not folders yet; it only gets shorter."""
 PARAMETERS = 6
 MANY_PARAMETERS_LEFT = {

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import aiohttp
 import pytest
 
+from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.small_cluster import queues
-from tests.cluster.test_live_preemption import kueue  # noqa: F401 - a fixture
 from tests.daemon.serving import running
 from tests.patience import until
 from webhook.cluster.api.client import Client, Pace

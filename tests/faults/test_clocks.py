@@ -1,7 +1,7 @@
 """Replicas whose clocks are wrong: they run fast or slow, or jump, at the leader or at the follower.
 
 A lease is kept by clocks. With these lease times only one replica leads as long as no clock runs more than five thirds
-as fast as the other's (`tests/cluster/test_clock_drift.py`). Beyond that both may, for a while; whom each admits is
+as fast as the other's (`tests/cluster/api/test_clock_drift.py`). Beyond that both may, for a while; whom each admits is
 kept apart by the claim in the lease, which no clock has a part in (docs/decisions/0129).
 """
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import queues
-from tests.cluster.test_core_revision import workload
 from webhook.cli.group import cli
 from webhook.cluster.core.queue_core import BUDGET, QueueCore
 from webhook.journal.journal import Decider, Journal

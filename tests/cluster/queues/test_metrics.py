@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import job, make_controller, queues, small_cluster
-from tests.cluster.test_core_revision import workload
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import (
     AdmissionFairSharing,

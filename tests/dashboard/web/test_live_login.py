@@ -6,7 +6,7 @@ import logging
 import aiohttp
 import pytest
 
-from tests.cluster.test_live_preemption import kueue  # noqa: F401 - a fixture
+from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.controlplane.client import ApiError
 from tests.daemon.serving import policies, running  # noqa: F401 - a fixture
 from tests.dashboard.serving import cluster_queue, local_queue, workload

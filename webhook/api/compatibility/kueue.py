@@ -47,7 +47,7 @@ _QUOTA: Final = (
         "admission fair sharing",
         FeatureState.YES,
         "decayed past usage of LocalQueues orders a queue; it is counted where an admissionScope asks for it",
-        "tests/cluster/test_usage_history.py",
+        "tests/cluster/queues/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),
     Feature(
@@ -180,7 +180,7 @@ _PLACES: Final = (
         "provisioning requests",
         FeatureState.YES,
         "the requests of a Workload are deleted when it is evicted",
-        "tests/cluster/test_provisioning.py",
+        "tests/cluster/provisioning/test_provisioner.py",
         ("CleanupProvisioningRequestsOnEviction",),
     ),
 )

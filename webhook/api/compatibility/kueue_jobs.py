@@ -11,7 +11,7 @@ _LIFE: Final = (
         "admission checks",
         FeatureState.YES,
         "Pending, Ready, Retry with back-off, Rejected; onFlavors; podSetUpdates reach the job's templates",
-        "tests/cluster/test_admission_checks.py",
+        "tests/cluster/workloads/test_admission_checks.py",
     ),
     Feature(
         "Workload and its conditions",
@@ -30,7 +30,7 @@ _LIFE: Final = (
         "workload priority classes",
         FeatureState.YES,
         "WorkloadPriorityClass, else PriorityClass; changes apply to pending and admitted Workloads",
-        "tests/cluster/test_priority.py",
+        "tests/cluster/jobs/test_priority.py",
     ),
     Feature(
         "a WorkloadPriorityClass named default",
@@ -50,14 +50,14 @@ _LIFE: Final = (
         "admission gated by annotation",
         FeatureState.YES,
         "the annotation admission-gated-by of a job or a Workload",
-        "tests/cluster/test_waiting.py",
+        "tests/cluster/workloads/test_pending_conditions.py",
         ("AdmissionGatedBy",),
     ),
     Feature(
         "maximum execution time",
         FeatureState.YES,
         "the label max-exec-time-seconds; a Workload that exceeds it is deactivated",
-        "tests/cluster/test_execution_time.py",
+        "tests/cluster/workloads/test_execution_time.py",
     ),
     Feature(
         "all-or-nothing with ready pods",
@@ -78,27 +78,27 @@ _LIFE: Final = (
         FeatureState.PART,
         "Job, RayCluster, and RayJob and RayService by the size of their RayCluster; what is not marked elastic keeps"
         " its admitted size",
-        "tests/cluster/test_elastic.py",
+        "tests/cluster/jobs/test_elastic.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
     ),
     Feature(
         "prebuilt workloads",
         FeatureState.YES,
         "named by label or annotation; one of another size ends with the reason OutOfSync",
-        "tests/cluster/test_prebuilt.py",
+        "tests/cluster/jobs/test_prebuilt.py",
     ),
     Feature(
         "orphaned workloads",
         FeatureState.YES,
         "a Workload without a job ends when its pods are gone; one that lost its ownerReference alone gets it back",
-        "tests/cluster/test_lost_owner.py",
+        "tests/cluster/jobs/test_lost_owner.py",
         ("FinishOrphanedWorkloads", "SkipAncestorCheckForDeletedWorkloads"),
     ),
     Feature(
         "retention of finished and deactivated workloads",
         FeatureState.YES,
         "`workloads.afterFinished`, and `afterDeactivatedByKueue`, which deletes the job",
-        "tests/cluster/test_retention.py",
+        "tests/cluster/jobs/test_retention.py",
     ),
     Feature(
         "recovery of pods stuck in termination",
@@ -142,7 +142,7 @@ _JOBS: Final = (
         "a RayJob that KubeRay refuses gives its quota back",
         FeatureState.YES,
         "its Workload is on hold until KubeRay takes the job; it is suspended and queued again then",
-        "tests/cluster/test_refused.py",
+        "tests/cluster/jobs/test_refused.py",
     ),
     Feature(
         "labels that Workloads copy",
@@ -156,13 +156,13 @@ _JOBS: Final = (
         FeatureState.YES,
         "its pods are those of its runtime, its flavors a patch of that; patches of others do not choose flavors,"
         " and files show spec.trainer only",
-        "tests/cluster/test_train_jobs.py",
+        "tests/cluster/jobs/test_train_jobs.py",
     ),
     Feature(
         "SparkApplication",
         FeatureState.PART,
         "flavors reach driver and executor; sidecars, init containers and memory overhead hold no quota",
-        "tests/cluster/test_placement.py",
+        "tests/cluster/jobs/test_placement.py",
         ("SparkApplicationIntegration",),
     ),
     Feature(
@@ -175,7 +175,7 @@ _JOBS: Final = (
         "children of a job whose kind is left out",
         FeatureState.OTHER,
         "run: nobody would admit their owner; Kueue suspends them for good",
-        "tests/cluster/test_managed.py",
+        "tests/cluster/jobs/test_managed.py",
     ),
     Feature(
         "labels of a Workload's pod template",
@@ -193,7 +193,7 @@ _JOBS: Final = (
         "a runtime patch in every TrainJob",
         FeatureState.OTHER,
         "written when the job is started, not when it is created",
-        "tests/cluster/test_train_jobs.py",
+        "tests/cluster/jobs/test_train_jobs.py",
     ),
     Feature(
         "topology requests of JobSets",
@@ -204,21 +204,21 @@ _JOBS: Final = (
         "plain Pods",
         FeatureState.YES,
         "gated one by one by Kueue's scheduling gate, and tracked by its finalizer",
-        "tests/cluster/test_pods.py",
+        "tests/cluster/jobs/test_pods.py",
         ("SkipReassignmentForPodOwnedWorkloads",),
     ),
     Feature(
         "pod groups",
         FeatureState.PART,
         "admitted together, with fast admission, replacement and serving; in files each Pod is counted alone",
-        "tests/cluster/test_group_steps.py",
+        "tests/cluster/jobs/test_group_steps.py",
         ("PodIntegrationValidateGroupOwner", "WorkloadIdentifierAnnotations"),
     ),
     Feature(
         "Deployment, StatefulSet, LeaderWorkerSet",
         FeatureState.PART,
         "by the policy suspend-serving; Pods of a set together; groups of fixed size",
-        "tests/cluster/test_pod_parents.py",
+        "tests/cluster/jobs/test_pod_parents.py",
         ("LWSImmutableGroupSize",),
     ),
     Feature(
@@ -232,14 +232,14 @@ _JOBS: Final = (
         "jobs without a queue name",
         FeatureState.YES,
         "manageJobsWithoutQueueName and managedJobsNamespaceSelector; a LocalQueue named default takes them",
-        "tests/cluster/test_managed.py",
+        "tests/cluster/jobs/test_managed.py",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
     ),
     Feature(
         "queue labels on pods",
         FeatureState.YES,
         "with the label of the pod set and the annotation of the Workload; names that cannot be labels are left out",
-        "tests/cluster/test_placement.py",
+        "tests/cluster/jobs/test_placement.py",
         ("AssignQueueLabelsForPods",),
     ),
     Feature(

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from tests.cluster.jobs.test_pods import GATE, end, found, gone, pod, started
 from tests.cluster.small_cluster import below, queues, small_cluster
-from tests.cluster.test_pods import GATE, end, found, gone, pod, started
 from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.api.snapshot.slices import counts

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tests.cluster.jobs.test_prebuilt import prebuilt, told, workloads
 from tests.cluster.small_cluster import queues, small_cluster
-from tests.cluster.test_prebuilt import prebuilt, told, workloads
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import ELASTIC, REPLACES

@@ -6,8 +6,8 @@ import math
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import queues, small_cluster
-from tests.cluster.test_core_revision import workload
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.core.queue_core import QueueCore

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from tests.cluster.jobs.test_pods import pod, started
 from tests.cluster.small_cluster import JOB, below, job, jobset, queues, small_cluster
-from tests.cluster.test_pods import pod, started
 from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.kube.gvk import POD

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.cluster.jobs.test_pod_groups import member
 from tests.cluster.small_cluster import JOB, below, job, queues, small_cluster
-from tests.cluster.test_admission_checks import answer, held
-from tests.cluster.test_pod_groups import member
+from tests.cluster.workloads.test_admission_checks import answer, held
 from tests.patience import until
 from webhook.cluster.api.event_recorder import EVENT
 from webhook.jobs.pod_groups import FAST

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import queues
-from tests.cluster.test_core_revision import workload
 from tests.queue.python_rules import KueueRules
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import CHUNK, at_once

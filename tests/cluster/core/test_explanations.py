@@ -3,8 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import CLOCKS, queues
-from tests.cluster.test_core_revision import workload
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.event_recorder import EventRecorder

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.cluster.test_registration import OPTIONS, policy
+from tests.cluster.webhooks.test_registration import OPTIONS, policy
 from tests.patience import until
 from webhook import documents
 from webhook.cluster.webhooks.hooks import hooks

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tests.cluster.jobs.test_pods import end, pod
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
-from tests.cluster.test_pods import end, pod
 from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
 from webhook.jobs.describe import MARK

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import job, make_controller, queues, small_cluster
-from tests.cluster.test_core_revision import workload
 from tests.patience import until
 from webhook.api.configuration.sections import AdmissionFairSharing, QueueSettings
 from webhook.api.snapshot.quota import history, history_status

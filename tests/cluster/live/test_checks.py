@@ -5,8 +5,8 @@ from time import monotonic
 
 import pytest
 
+from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.small_cluster import JOB, job, make_controller, queues
-from tests.cluster.test_live_preemption import kueue  # noqa: F401 - a fixture
 from tests.patience import until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.kinds import WORKLOAD
