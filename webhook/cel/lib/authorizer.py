@@ -42,11 +42,6 @@ class AuthorizerCheck:
     label_selector: str = ""
     service_account: tuple[str, str] | None = None
 
-    @property
-    def resource_request(self) -> bool:
-        """Whether this asks about a resource, not a path."""
-        return not self.path
-
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerDecision:

@@ -14,7 +14,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.keys import MISSING, bare, find
 from webhook.cel.lib.go.strconv import to_bytes
 from webhook.cel.lib.identity import equal_objects, equal_patches
-from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, Uint, type_name
+from webhook.cel.values import Duration, JSONPatchValue, ObjectValue, Optional, Timestamp, Uint
 
 NO_OVERLOAD: Final = "no such overload"
 NAN_UNORDERED: Final = "NaN values cannot be ordered"
@@ -128,11 +128,6 @@ def known_equal(a: object, b: object) -> bool:
         return equal(a, b)
     except CelError:
         return False
-
-
-def no_overload(name: str, *arguments: object) -> CelError:
-    """The error of a call whose arguments fit no overload: `no such overload: name(int, string)`."""
-    return CelError(f"no such overload: {name}({', '.join(map(type_name, arguments))})")
 
 
 _RULES: Final[dict[type, Callable[..., bool]]] = {
