@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.cel.priced import WIDE, Case, cases, fast, program
 from webhook import cel
-from webhook.cel.codegen.runtime import LIMIT
+from webhook.cel.limits import CALL_LIMIT
 
 CASES = {case.name: case for case in cases()}
 SIZES = (0, 1, 11, 256, 257, 512, 513, 4_096, 4_097, 20_000)
@@ -37,7 +37,7 @@ def check(case, size, character="a"):
     if found is None:
         return False
     most, cost = found
-    assert cost <= most <= LIMIT, (case.text, size, character)
+    assert cost <= most <= CALL_LIMIT, (case.text, size, character)
     return True
 
 
@@ -85,7 +85,7 @@ def test_bound_holds_for_combinations(names, sizes, frame, typed, character):
     whole = Case("", frame.format(", ".join(parts)).replace("v0s", "[0, 1, 0]"), variables)
     found = bound(whole, values)
     if found is not None:
-        assert found[1] <= found[0] <= LIMIT
+        assert found[1] <= found[0] <= CALL_LIMIT
 
 
 def test_long_texts():

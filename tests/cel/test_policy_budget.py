@@ -3,8 +3,9 @@
 import pytest
 
 from webhook import cel
-from webhook.cel.budget import POLICY_LIMIT, Budget
+from webhook.cel.budget import Budget
 from webhook.cel.keys import MISSING
+from webhook.cel.limits import POLICY_LIMIT
 from webhook.cel.program import Program
 
 ENV = cel.validation_env(typed=False)

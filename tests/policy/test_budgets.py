@@ -11,7 +11,7 @@ from tests.policy.support import bundle, mutating, request, validating
 from webhook import cel
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate, validate
-from webhook.cel.budget import POLICY_LIMIT
+from webhook.cel.limits import POLICY_LIMIT
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET
 
 POD = {

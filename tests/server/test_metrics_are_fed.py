@@ -14,8 +14,7 @@ import webhook
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import validate
 from webhook.admission.verdict import Verdict
-from webhook.cel.budget import POLICY_LIMIT
-from webhook.cel.interpreter.planner import CALL_LIMIT
+from webhook.cel.limits import CALL_LIMIT, POLICY_LIMIT
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.documents import read
 from webhook.kube.gvk import GroupVersionKind, GroupVersionResource

@@ -3,12 +3,12 @@
 Knows no policy and no Kubernetes object; `Env` says what the variables are.
 """
 
-from webhook.cel.budget import CONDITIONS_LIMIT, POLICY_LIMIT, Budget
+from webhook.cel.budget import Budget
 from webhook.cel.check.known_fields import check_types
 from webhook.cel.env import Env, mutation_env, validation_env
 from webhook.cel.errors import CelError, CompileError, EvalError, Issue
 from webhook.cel.host import host_type
-from webhook.cel.interpreter.planner import CALL_LIMIT
+from webhook.cel.limits import CALL_LIMIT, CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.program import Program, compile
 
 __all__ = [

@@ -6,11 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from webhook.cel.interpreter.planner import CALL_LIMIT
-
-POLICY_LIMIT = 10_000_000
-CONDITIONS_LIMIT = 2_500_000
-"""Cost units of one policy, of its match conditions (k8s.io/apiserver/pkg/apis/cel/config.go)."""
+from webhook.cel.limits import CALL_LIMIT, POLICY_LIMIT
 
 
 class Metered(Protocol):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from webhook.cel import host
 from webhook.cel.functions import rows
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.overloads import Function
 from webhook.cel.ranges import Sizer
 from webhook.cel.types import (
     BOOL,
@@ -18,6 +18,7 @@ from webhook.cel.types import (
     DYN,
     INT,
     NULL,
+    OPTIONAL,
     STRING,
     TIMESTAMP,
     TYPE,
@@ -41,7 +42,7 @@ _TYPE_NAMES: dict[str, Type] = {
     "type": TYPE,
     "google.protobuf.Timestamp": TIMESTAMP,
     "google.protobuf.Duration": DURATION,
-    "optional_type": optional_of(DYN),
+    OPTIONAL: optional_of(DYN),
 }
 VARIABLES = "kubernetes.variables"
 """The type of `variables`: an object the host computes field by field, by its method `cel_find`."""
@@ -133,11 +134,6 @@ def _functions(mutation: bool) -> dict[str, Function]:
     return _TABLES[mutation]
 
 
-def overload_by_id(functions: Mapping[str, Function], name: str, overload_id: str) -> Overload | None:
-    """The overload of a function with this id."""
-    return next((o for o in functions[name].overloads if o.id == overload_id), None)
-
-
 def validation_env(*, params: bool = True, authorizer: bool = True, variables: Type = DYN, typed: bool = True) -> Env:
     """The environment of a ValidatingAdmissionPolicy. `typed` False declares request and namespaceObject as dyn."""
     return _admission_env(params=params, authorizer=authorizer, variables=variables, typed=typed, mutation=False)
@@ -223,4 +219,4 @@ ADMISSION_OBJECTS: dict[str, dict[str, Type]] = {
 }
 """What the API server declares for `request` and `namespaceObject` (pkg/admission/plugin/cel/compile.go)."""
 
-__all__ = ["ADMISSION_OBJECTS", "Env", "mutation_env", "overload_by_id", "type_of", "validation_env"]
+__all__ = ["ADMISSION_OBJECTS", "Env", "mutation_env", "type_of", "validation_env"]

@@ -59,7 +59,9 @@ class Function:
     the host, or costs as if it did, so only the exact form calls it. `pattern`: the second argument is a regular
     expression; one that is constant is compiled with the program. `conversion`: of a constant it makes a constant.
     `one_body`: the overload that the checker settled on does not bind the values, all have one body. `together`: both
-    arguments are evaluated whatever the overload.
+    arguments are evaluated whatever the overload. `unit_cost`: a call costs 1 whatever its values, and the fast form
+    writes it itself. `fallback`: the second argument counts only where the first, an optional, holds nothing.
+    `unwraps`: gives what an optional holds. `matcher` gives, of a constant pattern, what a text is asked.
     """
 
     name: str
@@ -73,3 +75,7 @@ class Function:
     conversion: bool = False
     one_body: bool = False
     together: bool = False
+    unit_cost: bool = False
+    fallback: bool = False
+    unwraps: bool = False
+    matcher: Callable[[str], Callable[[str], object]] | None = None

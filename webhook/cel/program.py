@@ -19,8 +19,9 @@ from webhook.cel.errors import EXCEEDED, BudgetError, CelError, CompileError, Ev
 from webhook.cel.interpreter.attributes import COST, Eval, Failure, Frame
 from webhook.cel.interpreter.cancelling import Cancelling
 from webhook.cel.interpreter.evaluators import UNBOUND
-from webhook.cel.interpreter.planner import CALL_LIMIT, Planner
+from webhook.cel.interpreter.planner import Planner
 from webhook.cel.lib import memory
+from webhook.cel.limits import CALL_LIMIT
 from webhook.cel.ranges import Estimate
 from webhook.cel.syntax import parser
 from webhook.cel.syntax.nodes import Node

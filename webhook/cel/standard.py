@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from webhook.cel import operators
@@ -155,12 +156,14 @@ def last(values: object) -> Optional:
     return Optional(values[-1]) if values else NONE
 
 
-def _operator(name: str, call: Callable[..., object], *rows: tuple[str, tuple[Type, ...], Type]) -> Function:
+def _operator(
+    name: str, call: Callable[..., object], *rows: tuple[str, tuple[Type, ...], Type], unit_cost: bool = False
+) -> Function:
     made = []
     for overload_id, args, result in rows:
         cost, estimate = _PRICES.get(overload_id, (None, None))
         made.append(Overload(overload_id, args, result, call, cost=cost, estimate=estimate))
-    return Function(name, tuple(made), library="operators")
+    return Function(name, tuple(made), library="operators", unit_cost=unit_cost)
 
 
 def _order(name: str, word: str, call: Callable[..., object]) -> Function:
@@ -171,8 +174,10 @@ def _order(name: str, word: str, call: Callable[..., object]) -> Function:
     return _operator(name, call, *rows)
 
 
-def _about(name: str, doc: str, row: Overload, *, conversion: bool = False) -> Function:
-    return Function(name, (row,), doc, library="optionals", conversion=conversion)
+def _about(
+    name: str, doc: str, row: Overload, *, unit_cost: bool = True, fallback: bool = False, unwraps: bool = False
+) -> Function:
+    return Function(name, (row,), doc, library="optionals", unit_cost=unit_cost, fallback=fallback, unwraps=unwraps)
 
 
 _OPT_V, _LIST_V = optional_of(_V), list_of(_V)
@@ -181,7 +186,7 @@ FUNCTIONS: Final = (
     _operator(nodes.CONDITIONAL, _never, ("conditional", (BOOL, _A, _A), _A)),
     _operator(nodes.AND, _never, ("logical_and", (BOOL, BOOL), BOOL)),
     _operator(nodes.OR, _never, ("logical_or", (BOOL, BOOL), BOOL)),
-    _operator(nodes.NOT, operators.invert, ("logical_not", (BOOL,), BOOL)),
+    _operator(nodes.NOT, operators.invert, ("logical_not", (BOOL,), BOOL), unit_cost=True),
     _operator(nodes.NOT_STRICTLY_FALSE, _never, ("not_strictly_false", (BOOL,), BOOL)),
     _operator(nodes.EQUALS, operators.equal, ("equals", (_A, _A), BOOL)),
     _operator(nodes.NOT_EQUALS, operators.not_equal, ("not_equals", (_A, _A), BOOL)),
@@ -204,16 +209,30 @@ FUNCTIONS: Final = (
         ("divide_double", (DOUBLE, DOUBLE), DOUBLE),
         ("divide_int64", (INT, INT), INT),
         ("divide_uint64", (UINT, UINT), UINT),
+        unit_cost=True,
     ),
-    _operator(nodes.MODULO, operators.modulo, ("modulo_int64", (INT, INT), INT), ("modulo_uint64", (UINT, UINT), UINT)),
+    _operator(
+        nodes.MODULO,
+        operators.modulo,
+        ("modulo_int64", (INT, INT), INT),
+        ("modulo_uint64", (UINT, UINT), UINT),
+        unit_cost=True,
+    ),
     _operator(
         nodes.MULTIPLY,
         operators.multiply,
         ("multiply_double", (DOUBLE, DOUBLE), DOUBLE),
         ("multiply_int64", (INT, INT), INT),
         ("multiply_uint64", (UINT, UINT), UINT),
+        unit_cost=True,
     ),
-    _operator(nodes.NEGATE, operators.negate, ("negate_double", (DOUBLE,), DOUBLE), ("negate_int64", (INT,), INT)),
+    _operator(
+        nodes.NEGATE,
+        operators.negate,
+        ("negate_double", (DOUBLE,), DOUBLE),
+        ("negate_int64", (INT,), INT),
+        unit_cost=True,
+    ),
     _operator(
         nodes.SUBTRACT,
         operators.subtract,
@@ -223,6 +242,7 @@ FUNCTIONS: Final = (
         ("subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
         ("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION),
         ("subtract_uint64", (UINT, UINT), UINT),
+        unit_cost=True,
     ),
     _order(nodes.LESS, "less", operators.less),
     _order(nodes.LESS_EQUALS, "less_equals", operators.less_equal),
@@ -252,31 +272,55 @@ FUNCTIONS: Final = (
         ("@mapInsert_map_key_value", (map_of(_K, _V), _K, _V), map_of(_K, _V)),
         ("@mapInsert_map_map", (map_of(_K, _V), map_of(_K, _V)), map_of(_K, _V)),
     ),
-    _about("type", "The type of a value.", plain("type", (_A,), type_of(_A), type_value), conversion=True),
-    _about("dyn", "The value, its type unknown to the checker.", plain("to_dyn", (_A,), DYN, _same), conversion=True),
+    replace(_about("type", "The type of a value.", plain("type", (_A,), type_of(_A), type_value)), conversion=True),
+    replace(
+        _about("dyn", "The value, its type unknown to the checker.", plain("to_dyn", (_A,), DYN, _same)),
+        conversion=True,
+    ),
     _about("optional.of", "An optional that holds a value.", plain("optional_of", (_V,), _OPT_V, Optional)),
     _about(
         "optional.ofNonZeroValue", "None for a zero value.", plain("optional_ofNonZeroValue", (_V,), _OPT_V, non_zero)
     ),
     _about("optional.none", "The optional that holds nothing.", plain("optional_none", (), _OPT_V, lambda: NONE)),
-    _about("value", "What it holds; an error for none.", member("optional_value", _OPT_V, (), _V, value_of)),
+    _about(
+        "value", "What it holds; an error for none.", member("optional_value", _OPT_V, (), _V, value_of), unwraps=True
+    ),
     _about("hasValue", "Whether it holds a value.", member("optional_hasValue", _OPT_V, (), BOOL, has_value)),
     _about(
         "optional.unwrap",
         "What the optionals of a list hold.",
         plain("optional_unwrap", (_OPT_LIST,), _LIST_V, unwrapped),
+        unit_cost=False,
     ),
-    _about("unwrapOpt", "What they hold.", member("optional_unwrapOpt", _OPT_LIST, (), _LIST_V, unwrapped)),
-    _about("first", "The first element of a list, if any.", member("list_first", _LIST_V, (), _OPT_V, first)),
-    _about("last", "The last element of a list, if any.", member("list_last", _LIST_V, (), _OPT_V, last)),
+    _about(
+        "unwrapOpt",
+        "What they hold.",
+        member("optional_unwrapOpt", _OPT_LIST, (), _LIST_V, unwrapped),
+        unit_cost=False,
+    ),
+    _about(
+        "first",
+        "The first element of a list, if any.",
+        member("list_first", _LIST_V, (), _OPT_V, first),
+        unit_cost=False,
+    ),
+    _about(
+        "last",
+        "The last element of a list, if any.",
+        member("list_last", _LIST_V, (), _OPT_V, last),
+        unit_cost=False,
+    ),
     _about(
         "or",
         "The first of two optionals that holds a value.",
         member("optional_or_optional", _OPT_V, (_OPT_V,), _OPT_V, _never),
+        fallback=True,
     ),
     _about(
         "orValue",
         "What an optional holds, or else a given value.",
         member("optional_orValue_value", _OPT_V, (_V,), _V, _never),
+        fallback=True,
+        unwraps=True,
     ),
 )

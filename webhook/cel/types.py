@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
+
+OPTIONAL: Final = "optional_type"
 
 
 class TypeKind(IntEnum):
@@ -47,6 +50,11 @@ class Type:
             return f"wrapper({self.name})"
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether it is the type of optionals of some value."""
+        return self.kind is TypeKind.OPAQUE and self.name == OPTIONAL
+
     def declared(self) -> str:
         """The type by its run-time names: `list(google.protobuf.Duration)`, `null_type`."""
         return f"{self.name}({', '.join(p.declared() for p in self.params)})" if self.params else self.name
@@ -65,8 +73,6 @@ DURATION = Type("google.protobuf.Duration", (), TypeKind.WELL_KNOWN)
 TYPE = Type("type", (), TypeKind.TYPE)
 ERROR = Type("*error*", (), TypeKind.ERROR)
 
-PRIMITIVES = {t.name: t for t in (INT, UINT, DOUBLE, BOOL, STRING, BYTES, DYN)}
-
 
 def list_of(element: Type) -> Type:
     """The type of lists of `element`."""
@@ -80,7 +86,7 @@ def map_of(key: Type, value: Type) -> Type:
 
 def optional_of(value: Type) -> Type:
     """The type `optional_type(value)`."""
-    return Type("optional_type", (value,), TypeKind.OPAQUE)
+    return Type(OPTIONAL, (value,), TypeKind.OPAQUE)
 
 
 def type_of(value: Type) -> Type:

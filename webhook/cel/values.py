@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from webhook.cel.types import Type
+from webhook.cel.types import OPTIONAL, Type
 
 INT_MAX: Final = 2**63 - 1
 INT_MIN: Final = -(2**63)
@@ -125,7 +125,7 @@ _NAMES: Final[dict[type, str]] = {
     dict: "map",
     Timestamp: "google.protobuf.Timestamp",
     Duration: "google.protobuf.Duration",
-    Optional: "optional_type",
+    Optional: OPTIONAL,
     TypeValue: "type",
     JSONPatchValue: "JSONPatch",
 }

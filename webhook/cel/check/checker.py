@@ -126,7 +126,7 @@ class Checker:
 
     def unwrap(self, t: Type) -> tuple[Type, bool]:
         """The value type of an optional, and whether it was one."""
-        if t.kind is TypeKind.OPAQUE and t.name == "optional_type":
+        if t.is_optional:
             return t.params[0], True
         return t, False
 

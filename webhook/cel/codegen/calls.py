@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from webhook.cel.codegen import charges, list_calls, logic, runtime, selects
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
 from webhook.cel.fits import guard
 from webhook.cel.interpreter import dispatch
-from webhook.cel.lib import regex
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Literal, Node
@@ -24,8 +25,6 @@ _ORDER = {
     nodes.GREATER: (">", "greater"),
     nodes.GREATER_EQUALS: (">=", "greater_equal"),
 }
-_OPTIONALS = ("or", "orValue", "hasValue", "value", "optional.of", "optional.none", "optional.ofNonZeroValue")
-_UNIT = frozenset((*_OPTIONALS, *_WHOLE, *_ARITHMETIC, nodes.NOT, nodes.NEGATE, "dyn", "size", "type"))
 _PYTHON = {STRING: "str", INT: "int", BOOL: "bool", DOUBLE: "float", BYTES: "bytes"}
 _TEXTS = list_of(STRING)
 _CONTAINERS = {TypeKind.LIST: "list", TypeKind.MAP: "dict"}
@@ -56,7 +55,7 @@ def call(to: SourceWriter, node: Call) -> Code:
         return _order(to, *_ORDER[name], charges.settled(function, found.overloads), *args)
     if name == nodes.ADD:
         return _add(to, charges.settled(function, found.overloads), *args)
-    if name in _UNIT:
+    if function.unit_cost:
         to.spend(1)
         return _plain(to, name, args)
     return _function(to, node, function, found.overloads, args)
@@ -64,8 +63,6 @@ def call(to: SourceWriter, node: Call) -> Code:
 
 def _plain(to: SourceWriter, name: str, args: tuple[Node, ...]) -> Code:
     """What always costs 1, whatever the values."""
-    if name in _OPTIONALS:
-        return _optional(to, name, args)
     if name in _WHOLE:
         return Code(f"{_WHOLE[name]}({to.value(args[0]).text}, {to.value(args[1]).text})")
     if name in _ARITHMETIC:
@@ -79,13 +76,15 @@ def _plain(to: SourceWriter, name: str, args: tuple[Node, ...]) -> Code:
             return Code(f"type_value({to.value(args[0]).text})")
         case "size":
             return _size(to, args[0])
-    return Code(to.value(args[0]).text)
+        case "dyn":
+            return Code(to.value(args[0]).text)
+    return _optional(to, name, args)
 
 
 def _conditional(to: SourceWriter, node: Call, condition: Node, yes: Node, no: Node) -> Code:
     """`c ? a : b`; optionals pass only where Go's native form leaves what they hold as it is."""
     found = to.checked.types[node.id]
-    optional = found.kind is TypeKind.OPAQUE and found.name == "optional_type"
+    optional = found.is_optional
     test = to.condition(condition)
     certain: list[Type | None] = []
 
@@ -267,10 +266,10 @@ def _function(
     """A function of the library."""
     row = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
     cost = charges.price(function, row)
-    if function.name == "matches" and isinstance(args[1], Literal):
-        return _matches(to, args, cost)
+    if function.matcher is not None and isinstance(args[1], Literal):
+        return _matches(to, function.matcher, args, cost)
     codes = [to.value(a) for a in args]
-    if row is None and function.name == "string" and len(args) == 1 and cost is None:
+    if row is None and function.name == STRING.name and len(args) == 1 and cost is None:
         return _string(to, function, codes[0])
     if row is None:
         return _priced(to, to.constant(runtime.open_call(function, len(args))), cost, codes, None)
@@ -358,7 +357,9 @@ def _priced(to: SourceWriter, function: str, cost: Cost | None, codes: list[Code
     return Code(result, certain, True)
 
 
-def _matches(to: SourceWriter, args: tuple[Node, ...], cost: Cost | None) -> Code:
+def _matches(
+    to: SourceWriter, matcher: Callable[[str], Callable[[str], object]], args: tuple[Node, ...], cost: Cost | None
+) -> Code:
     """`text.matches('constant')`: by the matcher the library chose for the pattern."""
     pattern = args[1]
     assert isinstance(pattern, Literal)
@@ -366,7 +367,6 @@ def _matches(to: SourceWriter, args: tuple[Node, ...], cost: Cost | None) -> Cod
     most = 1 if cost is None else charges.most(cost, (a, to.code(pattern)))
     assert most is not None
     to.spend(most)
-    matcher = to.constant(regex.compile_constant(str(pattern.value)))
     if len(str(pattern.value)) > 1_000:
         raise Unsupported("long pattern")
-    return Code(f"{matcher}({a.text})", BOOL)
+    return Code(f"{to.constant(matcher(str(pattern.value)))}({a.text})", BOOL)

@@ -1,7 +1,7 @@
 """What the fast form adds for the cost of each node, so that no limit is passed unseen.
 
 The invariant: where the fast form gives a value, `m` is at least what the exact form would have spent, and at most
-`runtime.LIMIT`, the limit of a call. `m` begins with the sum of what all nodes outside of loops cost at most
+`CALL_LIMIT`. `m` begins with the sum of what all nodes outside of loops cost at most
 (`Writer.spend`); a loop adds its rounds times the sum of its body before it begins; what no constant bounds is added
 where it happens (`Writer.charge`). A bound is never a guess: texts and containers whose size would count are constant,
 tested against a threshold (beyond it the exact form takes over), or charged by their size.
@@ -15,6 +15,8 @@ from webhook.cel.codegen.runtime import COMPARED_OFTEN, COMPARED_ONCE, JOINED_OF
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
 from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import costs
+from webhook.cel.lib.cidrs import CIDR_TYPE
+from webhook.cel.lib.ips import IP_TYPE
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Ident, Literal, Node, Select
@@ -27,8 +29,9 @@ _WIDE = "\U0001f600"
 """The character with the most bytes, which is what some functions are charged by."""
 _HUGE = 10**12
 _SINGLE = {BOOL: True, INT: 1, UINT: 1, DOUBLE: 1.0, NULL: None}
-_ADDRESSES = frozenset(("net.IP", "net.CIDR"))
-"""Values that count their bytes."""
+_ADDRESSES = frozenset((IP_TYPE, CIDR_TYPE))
+"""Types whose values count their bytes."""
+_ADDRESS_BYTES = 16
 _COUNTED_ONE = (TypeKind.OPAQUE, TypeKind.WELL_KNOWN, TypeKind.OBJECT)
 
 
@@ -68,9 +71,9 @@ def size(code: Code) -> int | None:
         return code.size
     if code.type is None or code.type in (STRING, BYTES):
         return None
-    if code.type.name in _ADDRESSES:
-        return 16
-    one = code.type in _SINGLE or (code.type.kind in _COUNTED_ONE and code.type.name != "optional_type")
+    if code.type in _ADDRESSES:
+        return _ADDRESS_BYTES
+    one = code.type in _SINGLE or (code.type.kind in _COUNTED_ONE and not code.type.is_optional)
     return 1 if one else None
 
 

@@ -17,13 +17,14 @@ from webhook.cel.check.checker import Checked
 from webhook.cel.codegen import calls, charges, displays, folds, selects
 from webhook.cel.codegen.functions import Fast
 from webhook.cel.codegen.known import KnownFacts, asked
-from webhook.cel.codegen.runtime import LIMIT, boxes_plain
+from webhook.cel.codegen.runtime import boxes_plain
 from webhook.cel.codegen.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.interpreter.attributes import COST
 from webhook.cel.interpreter.planner import Planner
 from webhook.cel.lib.costs import compared_size
+from webhook.cel.limits import CALL_LIMIT
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, Type, TypeKind
@@ -203,7 +204,7 @@ class Emitter:
         for scope in reversed(self.scopes):
             if name in scope:
                 found = self.checked.types[node.id]
-                if found.kind is TypeKind.OPAQUE and found.name == "optional_type":
+                if found.is_optional:
                     return Code(f"read({scope[name].text})", None, False, True)
                 return scope[name]
         if name is not None and name in self.env.variables:
@@ -277,7 +278,7 @@ def emit(checked: Checked, env: Env) -> Fast:
     writer = Emitter(checked, env, often=found.often, shared=found.shared)
     code = writer.code(checked.root)
     result = f"wrapped({code.text})" if code.optional else code.text
-    if writer.spent > LIMIT:
+    if writer.spent > CALL_LIMIT:
         raise Unsupported("too expensive")
     kept = [f"        {' = '.join(writer.kept.values())} = MISSING"] if writer.kept else []
     lines = [line[8:] for line in (*kept, *writer.known.in_place(writer.lines))]

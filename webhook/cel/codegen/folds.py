@@ -220,7 +220,7 @@ def _copies(to: SourceWriter, node: Fold) -> bool:
     if not isinstance(made, CreateList) or made.optional or not isinstance(made.elements[0], Ident):
         return False
     found = to.checked.types[made.elements[0].id]
-    return made.elements[0].name == node.var and not (found.kind is TypeKind.OPAQUE and found.name == "optional_type")
+    return made.elements[0].name == node.var and not found.is_optional
 
 
 def _transform_map(to: SourceWriter, node: Fold, result: str, rounds: Rounds) -> Code:

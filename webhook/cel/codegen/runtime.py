@@ -16,13 +16,12 @@ from webhook.cel.interpreter.evaluators import new_object
 from webhook.cel.keys import MISSING, bare
 from webhook.cel.lib import lists, memory
 from webhook.cel.lib.costs import compared_size as size_of
+from webhook.cel.limits import CALL_LIMIT
 from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.types import Type, TypeKind
 from webhook.cel.values import ABSENT, NONE, JSONPatchValue, ObjectValue, Optional
 
-LIMIT = 1_000_000
-"""Cost units, bounded from above, that the fast form may spend before the exact form takes over: those of a call."""
 LONG = 256
 """Characters of a text, or bytes, that a call may read at most; longer ones go to the exact form."""
 COMPARED_ONCE, COMPARED_OFTEN = 4_096, 256
@@ -304,7 +303,7 @@ HELPERS: dict[str, object] = {
     "ABSENT": ABSENT,
     "Optional": Optional,
     "JSONPatchValue": JSONPatchValue,
-    "LIMIT": LIMIT,
+    "LIMIT": CALL_LIMIT,
     "LONG": LONG,
     "MISSING": MISSING,
     "ObjectValue": ObjectValue,

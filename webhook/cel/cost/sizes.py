@@ -200,6 +200,6 @@ def _written(node: Node) -> int | None:
 
 
 def _is_scalar(found: Type) -> bool:
-    if found.name == "optional_type":
+    if found.is_optional:
         return _is_scalar(found.params[0])
     return found.name in _SCALARS and found.kind in (TypeKind.PRIMITIVE, TypeKind.WELL_KNOWN, TypeKind.WRAPPER)

@@ -16,15 +16,15 @@ from webhook.cel.errors import CelError
 from webhook.cel.interpreter import dispatch, evaluators, loops
 from webhook.cel.interpreter.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
 from webhook.cel.lib import costs, regex
+from webhook.cel.limits import CALL_LIMIT
 from webhook.cel.messages import MESSAGES
+from webhook.cel.overloads import Function
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import DYN, TypeKind
 from webhook.cel.values import ABSENT, TypeValue, Uint
 
 FIRST_SLOT = 2
-CALL_LIMIT = 1_000_000
-"""Cost units of one evaluation (k8s.io/apiserver/pkg/apis/cel/config.go)."""
 Observer = Callable[[Node, Frame, object], None]
 
 
@@ -221,11 +221,13 @@ class Planner:
                 return self.index(node, optional=True)
             case nodes.NOT_STRICTLY_FALSE:
                 return NodePlan(eval=evaluators.not_strictly_false(self.function(args[0])))
-        if name in ("or", "orValue") and len(args) == 2:
-            return NodePlan(
-                eval=evaluators.optional_or(self.function(args[0]), self.function(args[1]), unwrap=name == "orValue")
-            )
-        return self.function_call(node, name, overloads, args)
+        function = self.env.functions.get(name)
+        if function is None:
+            return NodePlan(eval=dispatch.undefined(name, tuple(self.function(a) for a in args)))
+        if function.fallback and len(args) == 2:
+            first, other = self.function(args[0]), self.function(args[1])
+            return NodePlan(eval=evaluators.optional_or(first, other, unwrap=function.unwraps))
+        return self.function_call(node, function, overloads, args)
 
     def meaning(self, node: Call) -> tuple[str, tuple[str, ...], tuple[Node, ...]]:
         """The full name of what is called, the overloads the checker left, and the arguments, receiver first."""
@@ -241,11 +243,11 @@ class Planner:
             return known.name, (), node.args
         return node.function, (), (node.target, *node.args)
 
-    def function_call(self, node: Call, name: str, overloads: tuple[str, ...], args: tuple[Node, ...]) -> NodePlan:
-        """A call of a function that has rows."""
-        function = self.env.functions.get(name)
-        if function is None:
-            return NodePlan(eval=dispatch.undefined(name, tuple(self.function(a) for a in args)))
+    def function_call(
+        self, node: Call, function: Function, overloads: tuple[str, ...], args: tuple[Node, ...]
+    ) -> NodePlan:
+        """A call of a function."""
+        name = function.name
         overload = next((o for o in function.overloads if o.id == overloads[0]), None) if len(overloads) == 1 else None
         if not overloads and len(function.overloads) == 1 and len(function.overloads[0].args) != len(args):
             shape = {1: "arg", 2: "lhs, rhs"}.get(len(args), "...")
@@ -264,7 +266,7 @@ class Planner:
             self.pattern(str(consts[1]))
             evals = [_unwrapped(e) for e in evals]
         evaluate = dispatch.call(function, overload, tuple(evals), eager=not constant)
-        if name == "value":
+        if function.unwraps:
             evaluate = evaluators.held(evaluate)
         if function.conversion and len(consts) == 1 and consts[0] is not ABSENT:
             return NodePlan(const=evaluate([0, CALL_LIMIT]))

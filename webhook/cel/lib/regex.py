@@ -160,6 +160,7 @@ FUNCTIONS: Final = library(
         (("'123-456'.matches('^[0-9]+(-[0-9]+)?$')", "true"), ("matches('hello', '^h.*o$')", "true")),
         one_body=True,
         pattern=True,
+        matcher=compile_constant,
     ),
 ) + library(
     "kubernetes.regex",

@@ -285,5 +285,6 @@ FUNCTIONS: Final = library(
         "How many characters a string has, bytes bytes, a list elements, a map entries.",
         (("size('日本語')", "3"), ("[1, 2].size()", "2"), ("size({'a': 1})", "1")),
         one_body=True,
+        unit_cost=True,
     ),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.cel.budget import CONDITIONS_LIMIT, Budget
+from webhook.cel.budget import Budget
 from webhook.cel.errors import CelError
+from webhook.cel.limits import CONDITIONS_LIMIT
 from webhook.policy.evaluation.activation import NO_AUTHORIZER, OUT_OF_BUDGET, evaluate
 from webhook.policy.evaluation.invocation import Invocation
 from webhook.policy.expression import OutOfBudget, Values
