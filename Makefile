@@ -11,7 +11,7 @@ VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench page editor versions kueue-suite cluster soak living faults endurance pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench page editor versions kueue-suite cluster soak living faults endurance year pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -87,6 +87,9 @@ faults: dev ## every fault at full size: 50 kills, etcd stopped for 20 s, 10,000
 endurance: dev ## Jobs for an hour, as fast as the API server stands: laws, their number, growth judged; ARGS="--minutes 5"
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.faults.endurance $(ARGS)
+
+year: dev ## a year of Jobs through the real controller in virtual time, judged; ARGS="--jobs 10000", or --trace and --queues
+	$(BIN)/python -m tests.bench.year $(ARGS)
 
 pending: dev ## 50,000 pending Workloads: latency of reviews and a takeover judged; ARGS="--count 5000 --jobs --writes 500"
 	$(BIN)/python -m tests.controlplane build
