@@ -21,7 +21,8 @@ pytestmark = pytest.mark.cluster
 RECORDED = ROOT / "tests" / "e2e" / "recorded" / "kueue.yaml"
 KINDS = ("ResourceFlavor", "ClusterQueue", "LocalQueue")
 CONFIGURATION = (
-    "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairSharing: {preemptionStrategies: []}\n"
+    "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    "fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}\n"
 )
 
 
