@@ -21,12 +21,14 @@ def main(names: list[str]) -> int:
         sys.argv = [f"tests.bench.{name}"]  # a module's own options are for when it is run by itself
         try:
             importlib.import_module(f"tests.bench.{name}").main()
+        except SystemExit as end:  # a bar that was missed
+            broken += [name] if end.code else []
         except Exception:
             traceback.print_exc()
             broken.append(name)
         print(f"-- {name}: {time.perf_counter() - start:.0f} s", flush=True)
     if broken:
-        print(f"did not finish: {', '.join(broken)}", file=sys.stderr)
+        print(f"did not finish, or missed a bar: {', '.join(broken)}", file=sys.stderr)
     return len(broken)
 
 

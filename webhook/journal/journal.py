@@ -30,10 +30,13 @@ class Journal:
 
     def __init__(self, writer: JournalWriter, decider: Callable[[], Decider], budget: int) -> None:
         self.writer, self._decider, self._budget = writer, decider, budget
+        self._events: list[Event] = []
+        """What changed since the core was last called: records of one call are handed over together."""
 
     def round(self, state: State, in_force: Rules, now: int) -> None:
         """Begin a file where one is due, before the core decides. A cycle under way is waited for."""
         if self.writer.due(now) and not state.suspended:
+            self._hand_over()
             state.bind(in_force, now)
             by, memory = self._decider(), memory_of(state)
             self.writer.begin(
@@ -53,12 +56,19 @@ class Journal:
 
     def event(self, event: Event) -> None:
         """Note a change of the state from outside."""
-        self.writer.add(event)
+        self._events.append(event)
 
     def decided(self, now: int, made: Decisions) -> None:
         """Note a call of the core."""
-        self.writer.add(decided(now, made))
+        events, self._events = self._events, []
+        self.writer.add(*events, decided(now, made))
 
     def end(self) -> None:
         """End the file: somebody else decides, or by other rules."""
+        self._hand_over()
         self.writer.end()
+
+    def _hand_over(self) -> None:
+        events, self._events = self._events, []
+        if events:
+            self.writer.add(*events)

@@ -1,7 +1,7 @@
 """Writes a journal: a compressed file of JSON lines for each beginning, by a thread, bounded in size and age.
 
-Nothing here slows a round down: a record is put on a queue, and written later. Where the queue is full or the disk
-fails, the file ends there, and the next round begins another, so that every file can be replayed to its end.
+Nothing here slows a round down: its records are put on a queue together, and written later. Where the queue is full or
+the disk fails, the file ends there, and the next round begins another, so that every file can be replayed to its end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,7 +64,9 @@ class JournalWriter:
     ) -> None:
         """Write into a folder; with `users` their names are hashed."""
         self._folder, self._limits, self._clock, self._users = folder, limits or JournalLimits(), clock, users
-        self._waiting: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Sequence[Record] | None] = queue.SimpleQueue()
+        self._given = self._taken = 0
+        """Records that were put on the queue, and that the thread has taken from it."""
         self._began: int | None = None
         self._not_before = 0
         self._full = False
@@ -86,14 +88,15 @@ class JournalWriter:
         self._began, self._full = record.at, False
         self.add(record)
 
-    def add(self, record: Record) -> None:
-        """Write a record, later; outside of a file it is left out."""
+    def add(self, *records: Record) -> None:
+        """Write records, later; outside of a file they are left out."""
         if self._began is None:
             return
-        if self._waiting.qsize() < WAITING:
-            self._waiting.put(record)
+        if self._given - self._taken < WAITING:
+            self._given += len(records)
+            self._waiting.put(records)
         else:
-            self._lose("the disk is too slow", 1)
+            self._lose("the disk is too slow", len(records))
 
     def end(self) -> None:
         """End the file: what comes now is no part of it."""
@@ -120,34 +123,40 @@ class JournalWriter:
     def _run(self) -> None:
         """Write until None comes. After an error records are lost until the next file begins."""
         stream: gzip.GzipFile | None = None
-        flushed = True
+        is_flushed = True
         while True:
             try:
-                record = self._waiting.get(timeout=None if flushed else FLUSH_SECONDS)
+                records = self._waiting.get(timeout=None if is_flushed else FLUSH_SECONDS)
             except queue.Empty:
-                flushed, stream = True, self._checked(stream)
+                is_flushed, stream = True, self._checked(stream)
                 continue
-            if record is None or isinstance(record, Begin):
+            if records is None:
                 _close(stream)
-                stream = None
-            if record is None:
                 return
-            try:
-                if isinstance(record, Begin):
-                    self._tidy()
-                    stream = self._open(record)
-                if stream is None:
-                    self.dropped += 1
-                    continue
-                stream.write(line_of(record if self._users is None else self._users.record(record)))
-            except (OSError, ValueError) as error:
-                self._lose(getattr(error, "strerror", None) or str(error), 1)
+            self._taken += len(records)
+            for record in records:
+                stream = self._write(stream, record)
+            is_flushed = self._unsure == 0
+
+    def _write(self, stream: gzip.GzipFile | None, record: Record) -> gzip.GzipFile | None:
+        """Write one record; give the file for the next, None after an error."""
+        try:
+            if isinstance(record, Begin):
                 _close(stream)
                 stream = None
-                continue
-            self.written += 1
-            self._unsure += 1
-            flushed = False
+                self._tidy()
+                stream = self._open(record)
+            if stream is None:
+                self.dropped += 1
+                return None
+            stream.write(line_of(record if self._users is None else self._users.record(record)))
+        except (OSError, ValueError) as error:
+            self._lose(getattr(error, "strerror", None) or str(error), 1)
+            _close(stream)
+            return None
+        self.written += 1
+        self._unsure += 1
+        return stream
 
     def _checked(self, stream: gzip.GzipFile | None) -> gzip.GzipFile | None:
         """Bring to the disk what was written; say where the file has become too long."""
