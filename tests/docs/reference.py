@@ -64,7 +64,8 @@ QUEUES = {
     "waitForPodsReady.requeuingStrategy.backoffLimitCount": "Number of retries. Default: no limit.",
     "manageJobsWithoutQueueName": "Whether jobs that name no queue are suspended too. Default: `false`.",
     "managedJobsNamespaceSelector": "Namespaces whose jobs are managed. Default: all but kube-system and Sluice's.",
-    "integrations.frameworks": "Job kinds that are queued. Without `integrations`: every supported kind.",
+    "integrations.frameworks": "Job kinds that are queued. Without `integrations`: every supported kind. Plain Pods, "
+    "Deployments, StatefulSets and LeaderWorkerSets take a default queue only where it is set.",
     "integrations.externalFrameworks": "Job kinds, as Kind.version.group, that other controllers queue.",
     "integrations.labelKeysToCopy": "Labels that a Workload copies from its job when it is made. Default: all.",
     "integrations.podOptions": "Not used: set `managedJobsNamespaceSelector`.",

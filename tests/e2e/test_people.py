@@ -13,6 +13,7 @@ import pytest
 from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.article003 import Setting
+from tests.e2e.rights import token
 from tests.e2e.sluice import ROOT, SYSTEM, Sluice
 
 pytestmark = pytest.mark.cluster
@@ -63,7 +64,7 @@ def kubeconfig(plane: ControlPlane, sluice: Sluice, role: str, folder: Path, *, 
     for obj in (account, binding):
         plane.client.apply(obj)
     file = folder / f"{name}.kubeconfig"
-    plane.write_kubeconfig(file, sluice._token(SYSTEM, name))
+    plane.write_kubeconfig(file, token(plane.client, name, SYSTEM))
     return file
 
 

@@ -130,6 +130,11 @@ DEFAULTS = [
         "value": 1,
     },
 ]
+NAMED = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "integrations": {"frameworks": ["pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"]},
+}
 LABELS = {"kueue.x-k8s.io/queue-name": "default", "kueue.x-k8s.io/priority-class": "default"}
 WAITS = re.compile("kueue.x-k8s.io/(admission|pod-suspending-parent)")
 
@@ -138,11 +143,20 @@ WAITS = re.compile("kueue.x-k8s.io/(admission|pod-suspending-parent)")
 def test_plain_pods_get_the_default_queue_and_class_and_wait(shipped, kind):
     """In one review, as with Kueue: the queue that one policy gives is seen by those that hold."""
     obj = {**PLAIN[kind], "metadata": {"name": "a", "namespace": "default"}}
-    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS]))
+    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS, NAMED]))
     labels = verdict.object["metadata"]["labels"]
     assert {key: labels.get(key) for key in LABELS} == LABELS
     assert WAITS.search(str(verdict.object["spec"]))
     assert verdict.oscillating == ()
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_pods_are_not_held_by_a_default_queue_alone(shipped, kind):
+    """Where no settings name the kinds that are queued, a LocalQueue named default is for jobs."""
+    obj = {**PLAIN[kind], "metadata": {"name": "a", "namespace": "default"}}
+    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS]))
+    assert "labels" not in verdict.object["metadata"]
+    assert not WAITS.search(str(verdict.object["spec"]))
 
 
 @pytest.mark.parametrize("kind", PLAIN)
@@ -154,7 +168,7 @@ def test_plain_pods_are_free_where_their_namespace_says_so(shipped, kind):
         "metadata": {"name": "default", "labels": {"sluice.dev/plain-pods": "free"}},
     }
     obj = {**PLAIN[kind], "metadata": {"name": "a", "namespace": "default"}}
-    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS, space]))
+    verdict = mutate(request(obj), shipped, MemoryFacts([*shipped.objects, *DEFAULTS, NAMED, space]))
     assert "labels" not in verdict.object["metadata"]
     assert not WAITS.search(str(verdict.object["spec"]))
 

@@ -231,7 +231,8 @@ _JOBS: Final = (
     Feature(
         "jobs without a queue name",
         FeatureState.YES,
-        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; a LocalQueue named default takes them",
+        "manageJobsWithoutQueueName and managedJobsNamespaceSelector; a LocalQueue named default takes them, and plain "
+        "Pods and serving kinds where integrations.frameworks is set",
         "tests/cluster/jobs/test_managed.py",
         ("ManagedJobsNamespaceSelectorAlwaysRespected",),
     ),

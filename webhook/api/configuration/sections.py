@@ -16,6 +16,7 @@ MINUTE: Final = 60_000
 FRAMEWORKS: Final = ("batch/job",)
 SYSTEM: Final = "kube-system"
 MANAGE_UNNAMED: Final = "manageJobsWithoutQueueName"
+PODS_TAKE_DEFAULT: Final = "podsTakeDefaultQueue"
 
 
 class RequeuingTimestamp(StrEnum):
@@ -173,7 +174,12 @@ class QueueSettings:
         return self.feature_gates.get(gate, default)
 
     def switch(self, name: str) -> bool | None:
-        """Give what is on or off by its name in a Configuration, or a feature gate; None where nobody set it."""
+        """Give what is on or off by its name in a Configuration, or a feature gate; None where nobody set it.
+
+        Plain Pods and serving kinds take the default queue where a Configuration says which kinds are queued.
+        """
+        if name == PODS_TAKE_DEFAULT:
+            return self.integrations is not None
         return self.manage_jobs_without_queue_name if name == MANAGE_UNNAMED else self.feature_gates.get(name)
 
     @property
