@@ -75,6 +75,20 @@ def preempting() -> State:
     return core
 
 
+def with_quota(core: State, most: int) -> None:
+    """Give queue a another quota."""
+    core.apply(DefinitionChanged(replace(core.cluster_queues["a"], resource_groups=queue("a", most).resource_groups)))
+
+
+def shrunk() -> State:
+    """The big preemptor with its victims gone, and its quota as well."""
+    core = preempting()
+    with_quota(core, 3)
+    core.apply(WorkloadGone(f"{NS}/v1"))
+    core.apply(WorkloadGone(f"{NS}/v2"))
+    return core
+
+
 @pytest.mark.parametrize("line", ["a", "b", "c"])
 def test_what_one_victim_frees_is_kept_until_the_other_is_gone(line: str) -> None:
     """Nobody takes it, of whatever queue and priority."""
@@ -97,12 +111,38 @@ def test_a_preemptor_that_is_deleted_keeps_nothing() -> None:
 
 def test_a_preemptor_that_no_longer_fits_makes_way() -> None:
     """Quota that is taken away under it frees its queue for others."""
-    core = preempting()
-    core.apply(DefinitionChanged(replace(core.cluster_queues["a"], resource_groups=queue("a", 3).resource_groups)))
-    core.apply(WorkloadGone(f"{NS}/v1"))
-    core.apply(WorkloadGone(f"{NS}/v2"))
+    core = shrunk()
     core.apply(WorkloadChanged(job("small", "a", 2, queued_at=9)))
     assert names(decide(core, KueueRules(), 1)) == ["small"]
+
+
+@pytest.mark.parametrize(("cycles", "following"), [(None, "urgent"), (1, "big")])
+def test_a_preemptor_that_no_longer_fits_stays_first_where_cycles_are_counted(
+    cycles: int | None, following: str
+) -> None:
+    """As in Kueue, of whatever priority the others are."""
+    core = shrunk()
+    assert names(decide(core, KueueRules(), 1, cycles=cycles)) == []
+    with_quota(core, 4)
+    core.apply(WorkloadChanged(job("urgent", "a", 4, priority=9, queued_at=9)))
+    assert names(decide(core, KueueRules(), 2, cycles=cycles)) == [following]
+
+
+def test_the_next_preemptor_of_a_queue_takes_the_first_place_from_the_one_before() -> None:
+    """It falls back behind those of higher priority, where cycles are counted."""
+    core, rules = shrunk(), KueueRules()
+    decide(core, rules, 1, cycles=1)
+    core.apply(WorkloadChanged(running("v3", "b", 3, since=3)))
+    core.apply(WorkloadChanged(job("urgent", "a", 3, priority=9, queued_at=9)))
+    assert [(p.workload, p.preemptor) for p in decide(core, rules, 2, cycles=1).preempted] == [
+        (f"{NS}/v3", f"{NS}/urgent")
+    ]
+    core.apply(WorkloadGone(f"{NS}/v3"))
+    assert names(decide(core, rules, 3, cycles=1)) == ["urgent"]
+    core.apply(WorkloadGone(f"{NS}/urgent"))
+    with_quota(core, 4)
+    core.apply(WorkloadChanged(job("later", "a", 4, priority=5, queued_at=10)))
+    assert names(decide(core, rules, 4, cycles=1)) == ["later"]
 
 
 @both

@@ -20,30 +20,29 @@ DIFFERENCES: Final = (
     KueueDifference(
         "a workload that is waiting for its victims goes first between queues, not only in its own queue",
         "in Kueue another queue can take the quota of the victims, and the same jobs are evicted again",
-        "extend `kueue` with `parameters: {prioritizePreemptorWorkloads: false}`; `plan --batch` and `--trace` set it",
+        "extend `kueue` with `parameters: {prioritizePreemptorWorkloads: false}`; `plan --batch` and `--traces` set it",
     ),
     KueueDifference(
         "a retry that cannot succeed does not use the turn of its queue",
         "the next job of the queue starts now instead of one cycle later; a parked workload is retried when a quota "
         "that it failed on is sufficient",
-        "`plan --cycles N`, `--batch` and `--trace` count cycles as Kueue does, and every retry uses its turn",
+        "`plan --cycles N`, `--batch` and `--traces` count cycles as Kueue does, and every retry uses its turn",
     ),
     KueueDifference(
         "under fair sharing a queue whose head was admitted nominates its next workload in the same cycle",
         "with one head of each queue per cycle, weights have little effect without preemption",
-        "`plan --cycles N`, `--batch` and `--trace` take one head of each queue",
+        "`plan --cycles N`, `--batch` and `--traces` take one head of each queue",
     ),
     KueueDifference(
         "a changed status of a ClusterQueue does not cause retries",
         "in cohort trees of two or more levels Kueue retries all parked workloads after every change of a count, "
         "although no quota was released",
-        "`plan --cycles N`, `--batch` and `--trace` retry as Kueue does",
+        "`plan --cycles N`, `--batch` and `--traces` retry as Kueue does",
     ),
     KueueDifference(
         "a preemptor that does not fit loses its place at the head of its queue",
         "so it is documented in Kueue, but the job stays ahead of higher priorities until another one preempts",
-        "none: a bug of Kueue",
-        ("trace-a2-00076",),
+        "`plan --cycles N` and `--traces` keep the place as Kueue does",
     ),
     KueueDifference(
         "with `flavorFungibility.preference`, a flavor needs preemption if one of its resources does",

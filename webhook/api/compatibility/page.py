@@ -43,7 +43,7 @@ def _section(name: str, features: Sequence[Feature]) -> Iterator[str]:
 
 def _differences() -> Iterator[str]:
     yield "## Where decisions differ from Kueue's\n"
-    yield "Compared with the real scheduler in 64 single cycles and 150 traces, `sluice plan --batch` and `--trace`"
+    yield "Compared with the real scheduler in 64 single cycles and 150 traces, `sluice plan --batch` and `--traces`"
     yield "decide as Kueue does, except for the rows of this table.\n"
     yield "| Sluice | why | how to get Kueue's decision | traces that show it |"
     yield "|---|---|---|---|"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from webhook.queue.cycle.nominate import Nomination
 from webhook.queue.cycle.parking import WAITS_FOR_CHANGE, WAITS_FOR_VICTIMS, watch
 from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue
 from webhook.queue.rules import HeadOutcome
+from webhook.queue.state import State
 
 
 def leave(
@@ -32,7 +35,7 @@ def leave(
     verdict.place = PendingPlace.INADMISSIBLE if parks and outcome != HeadOutcome.SUSPENDED else PendingPlace.ACTIVE
     entry.verdict = verdict
     this.log.waits[entry.key] = None
-    _keep_place(this, entry, outcome)
+    _keep_place(this, entry, pending_queue, outcome)
     if outcome not in WAITS_FOR_CHANGE:
         return
     equivalence.verdict = verdict
@@ -49,13 +52,27 @@ def leave(
     this.state.left(equivalence)
 
 
-def _keep_place(this: Round, entry: Entry, outcome: HeadOutcome) -> None:
-    """Let who waits for victims come first in its queue, until it is admitted, found not to fit, or deleted."""
+def _keep_place(this: Round, entry: Entry, pending_queue: PendingQueue, outcome: HeadOutcome) -> None:
+    """Let who waits for victims come first in its queue, until it is admitted, found not to fit, or deleted.
+
+    Where cycles are counted, what was found not to fit stays first, until another one of its queue waits for victims.
+    """
     if entry.workload.first:
-        if outcome in WAITS_FOR_CHANGE and outcome != HeadOutcome.SUSPENDED:
+        if outcome in WAITS_FOR_CHANGE and outcome != HeadOutcome.SUSPENDED and not this.counted:
             this.state.put_first(entry, False)
     elif outcome in WAITS_FOR_VICTIMS:
+        if this.counted:
+            _follow(this.state, pending_queue)
         this.state.put_first(entry, True)
+
+
+def _follow(state: State, pending_queue: PendingQueue) -> None:
+    """Take its place from whichever entry of a queue was first; that alone wakes no class that is parked."""
+    waiting = (entry for each in pending_queue.classes.values() for entry in each.members.values())
+    for entry in [entry for entry in waiting if entry.workload.first]:
+        entry.workload = replace(entry.workload, first=False)
+        entry.rank = state.rank(entry)
+        state.move(entry)
 
 
 def set_apart(this: Round, entry: Entry, message: str) -> None:
