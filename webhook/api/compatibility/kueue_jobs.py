@@ -63,7 +63,7 @@ _LIFE: Final = (
         "all-or-nothing with ready pods",
         FeatureState.YES,
         "time-outs, back-off, blockAdmission; by the rule files pods-ready and block-until-ready",
-        "tests/queue/test_evict_rules.py",
+        "tests/queue/rules/test_evict.py",
         ("DisableWaitForPodsReady",),
     ),
     Feature(

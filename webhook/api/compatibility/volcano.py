@@ -44,7 +44,7 @@ VOLCANO: Final[tuple[Feature, ...]] = (
         "dequeueStrategy of a Queue",
         FeatureState.OTHER,
         "set the rule `strict` of a QueuePolicy for fifo; the default is traverse",
-        "tests/queue/test_rule_files.py",
+        "tests/queue/rules/test_files.py",
     ),
     Feature(
         "Volcano Job",
@@ -56,7 +56,7 @@ VOLCANO: Final[tuple[Feature, ...]] = (
         "priority, sla, drf, proportion and capacity plugins",
         FeatureState.OTHER,
         "rules of a QueuePolicy: order, across, share",
-        "tests/queue/test_rule_files.py",
+        "tests/queue/rules/test_files.py",
     ),
     Feature(
         "JobFlow, HyperJob, CronJob of Volcano",
