@@ -216,7 +216,10 @@ def test_an_elastic_job_grows_without_a_stop(
 def test_a_stateful_set_is_admitted_as_one_and_waits_on_hold(
     control_plane: ControlPlane, kube: Client, sluice: Sluice, queue: str
 ) -> None:
-    """Its pods wait for another's quota, run together, and its Workload gives the quota back while it has none."""
+    """Its pods wait for another's quota, run together, and its Workload gives the quota back while it has none.
+
+    Its queue is label and annotation: a label that is removed alone is written again, and both cannot be removed.
+    """
     wait, sets = control_plane.wait, f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets"
     container = {"name": "main", "image": "example/main:1", "resources": {"requests": {"cpu": "500m"}}}
     meta = {"name": "db", "namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": "main"}}
@@ -245,6 +248,10 @@ def test_a_stateful_set_is_admitted_as_one_and_waits_on_hold(
     )
     create(kube, "next")
     wait("another Pod runs in its place", lambda: runs(kube, "next"))
-    refused = kube.request("PATCH", f"{sets}/db", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}, merge)
+    removed: JSON = {"labels": {"kueue.x-k8s.io/queue-name": None}}
+    kept = kube.call("PATCH", f"{sets}/db", {"metadata": removed}, merge)
+    assert kept["metadata"]["labels"] == meta["labels"]
+    removed["annotations"] = removed["labels"]
+    refused = kube.request("PATCH", f"{sets}/db", {"metadata": removed}, merge)
     assert (refused.status, "the label cannot be removed" in refused.body["message"]) == (403, True)
     kube.call("DELETE", f"{sets}/db")

@@ -222,6 +222,13 @@ _JOBS: Final = (
         ("LWSImmutableGroupSize",),
     ),
     Feature(
+        "removing the queue label of a Deployment, StatefulSet or LeaderWorkerSet",
+        FeatureState.OTHER,
+        "the label is restored from the annotation that the policy queue-name keeps; Kueue denies it. Removing both is"
+        " denied",
+        "policies/queue-name/suite.yaml",
+    ),
+    Feature(
         "parts of a job that is not admitted",
         FeatureState.OTHER,
         "whatever names such a job as its owner waits for it, as anybody may write an owner reference; Kueue lets a Pod"
