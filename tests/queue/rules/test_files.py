@@ -8,6 +8,7 @@ from tests.queue.build import job, names, queue, running, state
 from tests.shared import ROOT
 from webhook.diagnostics import SourceError
 from webhook.documents import read
+from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import load_rules, rules_among, rules_named, shipped
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
@@ -96,6 +97,15 @@ def test_loaded_files_bring_along_what_they_extend() -> None:
     assert names(decide(state(*given), rules_among(loaded, ["test"]), 0)) == []
     with pytest.raises(SourceError, match=r'mine.yaml.*QueuePolicy "fifa" does not exist'):
         rules_among(read(HEAD + "  extends: [fifa]\n", "mine.yaml"))
+
+
+def test_a_copy_of_the_shipped_rules_is_these_rules() -> None:
+    """As in the image, whose policies stand in a folder of their own: they are not put over themselves."""
+    text = (ROOT / "policies/queue/kueue/policy.yaml").read_text()
+    copied, shipped_ones = rules_among(read(text, "elsewhere/policy.yaml"), ["kueue"]), rules_named(["kueue"])
+    assert isinstance(copied, FileRules)
+    assert isinstance(shipped_ones, FileRules)
+    assert copied.digest == shipped_ones.digest
 
 
 def test_an_unknown_name_is_told_with_the_known_ones() -> None:

@@ -194,13 +194,13 @@ class _Finder:
         return [self.file(document) for document in found]
 
     def _lowest(self, document: Document) -> list[RuleFile]:
-        """Give what lies below a file that extends nothing: `kueue`, unless the file is that itself."""
+        """Give what lies below a file that extends nothing: `kueue`, unless the file is that or a copy of it."""
         mine, file = self.known.get(DEFAULT), _found(DEFAULT, Path())
         if mine is not None and id(mine) not in self._way:
             return [self.file(mine)]
         if file is None or file.resolve() == Path(document.file).resolve():
             return []
-        return [self.file(lowest) for lowest in self.read(file)]
+        return [self.file(lowest) for lowest in self.read(file) if lowest.value != document.value]
 
 
 def _found(name: str, folder: Path) -> Path | None:
