@@ -32,9 +32,8 @@ def exported():
     registry.register(server)
     for collector in (PROCESS_COLLECTOR, WriteMetrics({})):
         registry.register(collector)
-    registry.register(
-        ProcessMetrics(lambda: ProcessState("d", 1, {"good": 1}, True, 0.0, {}, {}, registration_differs=False))
-    )
+    state = ProcessState("d", 1, {"good": 1}, True, 0.0, {}, {}, registration_differs=False, memory_limit=1)
+    registry.register(ProcessMetrics(lambda: state))
     families = text_string_to_metric_families(generate_latest(registry).decode())
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
     return {f"{f.name}{ending}" for f in families for ending in endings.get(f.type, ("",))}
@@ -61,7 +60,10 @@ def labels_of():
 
 @pytest.fixture(scope="module")
 def groups():
-    text = template(CHART, "--set=monitoring.rules.enabled=true,monitoring.rules.runbooks=https://pages.example/r/")
+    text = template(
+        CHART,
+        "--set=monitoring.rules.enabled=true,journal.enabled=true,monitoring.rules.runbooks=https://pages.example/r/",
+    )
     (rule,) = [d.value for d in read(text, "chart") if d.value and d.value["kind"] == "PrometheusRule"]
     return {group["name"]: group["rules"] for group in rule["spec"]["groups"]}
 

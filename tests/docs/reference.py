@@ -204,7 +204,7 @@ def _allowed(name: str) -> str:
 
 def metrics() -> dict[str, list[tuple[str, str, tuple[str, ...], str]]]:
     """Name, type, labels and words of every metric, by the part of Sluice that counts it."""
-    state = ProcessState("", 0, {}, True, 0.0, {}, {}, registration_differs=False)
+    state = ProcessState("", 0, {}, True, 0.0, {}, {}, registration_differs=False, memory_limit=1)
     registry = CollectorRegistry()
     QueueMetrics(registry)
     beside = CollectorRegistry()

@@ -1,12 +1,29 @@
-"""Figures of the process: which policies are in force, and until when the certificate is good."""
+"""Figures of the process: the policies in force, the end of the certificate, the memory that it may use."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where a container finds its limit: cgroups of version 2 and 1."""
+_NO_LIMIT: Final = 1 << 60
+"""More bytes than any machine has: version 1 writes such a number where there is no limit."""
+
+
+def memory_limit() -> int | None:
+    """Give the bytes that the process may use, None where nothing limits it."""
+    for path in _LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            found = int(path.read_text(encoding="ascii"))
+            return found if found < _NO_LIMIT else None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +38,7 @@ class ProcessState:
     recorded: dict[str, int] | None = None
     journal: dict[str, int] | None = None
     registration_differs: bool | None = None
+    memory_limit: int | None = field(default_factory=memory_limit)
 
 
 class ProcessMetrics(Collector):
@@ -59,6 +77,10 @@ class ProcessMetrics(Collector):
                 "sluice_registration_differs",
                 "1 if the webhooks registered are not those that the policies in force need.",
                 value=int(state.registration_differs),
+            )
+        if state.memory_limit is not None:
+            yield GaugeMetricFamily(
+                "sluice_memory_limit_bytes", "Memory limit of the container.", value=state.memory_limit
             )
         yield GaugeMetricFamily(
             "sluice_certificate_expiry_timestamp_seconds",
