@@ -13,7 +13,6 @@ import os
 import socket
 import ssl
 from collections.abc import Coroutine
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 
 from webhook import readiness
 from webhook.api.conversion.convert import conversion_review
-from webhook.certificate_secret import CertificateSecret
+from webhook.certificates.secret import CertificateSecret
 from webhook.cluster.api.kinds import followed
 from webhook.cluster.api.leader import LEASE_NAME, Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
@@ -103,16 +102,17 @@ class Daemon:
         *,
         certificates: CertificateSecret | None = None,
         traces: Traces | None = None,
+        owners: tuple[Object, ...] = (),
     ) -> None:
         """Load policies and certificate. Raises SourceError, OSError, ValueError, LoaderError; nothing runs yet.
 
-        `certificates` is followed, if given; `traces` is told of reviews and rounds.
+        `certificates` is followed, if given; `traces` is told of reviews and rounds; the lease goes with its `owners`.
         """
         self.config, self._clocks = config, clocks or system_clocks()
         self.registry, self.health = CollectorRegistry(), Health()
         self.metrics = ServerMetrics()
         self._measures = PolicyMeasures(lambda: self.policies.current.compiled())
-        self._certificates, self._traces = certificates, traces
+        self._certificates, self._traces, self._owners = certificates, traces, owners
         self._rules = configured(config.queues, config.queue_rules)
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
         self._identity = replica_name(config)
@@ -148,7 +148,9 @@ class Daemon:
     async def start(self) -> None:
         """Open the ports and begin to follow the cluster. Raises OSError where a port cannot be opened."""
         if (folder := self.config.record_folder) is not None:
-            self._recorder = Recorder(folder, _record_limits(self.config))
+            self._recorder = Recorder(
+                folder, RecordLimits.within(self.config.record_sample, self.config.record_megabytes)
+            )
             self.engine.records.append(self._recorder.write)
         if self._traces is not None:
             self.engine.records.append(self._traces.review)
@@ -210,6 +212,7 @@ class Daemon:
         config, clocks, duration = self.config, self._clocks, self.config.lease_seconds
         times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
         made = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
+        made.owners = self._owners
         return made if config.leader_election else None
 
     def _make_registered(self, store: ObjectStore) -> Registered:
@@ -392,8 +395,3 @@ def _complain(task: asyncio.Task[None]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         if (error := task.exception()) is not None:
             log.error("%s ended: this is a bug of Sluice", task.get_name(), exc_info=error)
-
-
-def _record_limits(config: Config) -> RecordLimits:
-    whole = RecordLimits()
-    return replace(whole, sample=config.record_sample, file_bytes=int(config.record_megabytes * 2**20 / whole.files))

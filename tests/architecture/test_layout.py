@@ -19,7 +19,6 @@ TEST_GROUPS_LEFT = {("tests/queue", "rule")}
 """Groups of test files that are not folders yet; it only gets shorter."""
 PARAMETERS = 6
 MANY_PARAMETERS_LEFT = {
-    "certificate_secret.py __init__",
     "cli/commands/cluster/stop.py stop",
     "cli/commands/policies/test.py once",
     "cluster/api/leader.py __init__",

@@ -162,6 +162,7 @@ ALL = {
     "monitoring.dashboards.enabled": ["false", "true"],
     "roles.create": ["true", "false"],
     "journal.enabled": ["false", "true"],
+    "journal.persistent": ["false", "true"],
     "visibility.enabled": ["auto", "true"],
     "kueueConfig": ["", "kind: Configuration"],
     "optIn.label": ["sluice.dev/managed", ""],
@@ -260,13 +261,29 @@ def test_registering_needs_no_policies(chosen):
 
 
 @pytest.mark.cluster
-def test_cert_manager_is_an_option():
-    """With cert-manager the chart brings an Issuer and a Certificate for the Service's names."""
-    text = template(CHART, "--set=tls.source=cert-manager")
-    kinds = {d.value["kind"]: d.value for d in read(text, "chart")}
-    assert kinds["Certificate"]["spec"]["dnsNames"][0] == "sluice.sluice-system.svc"
-    assert kinds["Certificate"]["spec"]["secretName"] == "sluice-tls"
-    assert "Issuer" in kinds
+def test_cert_manager_signs_by_an_authority_that_stays():
+    """The leaf has the Service's names and a new key each time; its authority lasts for years and keeps its key."""
+    certificates = {o["metadata"]["name"]: o["spec"] for o in of_kind("Certificate", "--set=tls.source=cert-manager")}
+    issuers = {o["metadata"]["name"]: o["spec"] for o in of_kind("Issuer", "--set=tls.source=cert-manager")}
+    leaf = certificates["sluice"]
+    assert leaf["dnsNames"][0] == "sluice.sluice-system.svc"
+    assert leaf["secretName"] == "sluice-tls"
+    assert leaf["privateKey"]["rotationPolicy"] == "Always"
+    signer = issuers[leaf["issuerRef"]["name"]]
+    (authority,) = [spec for spec in certificates.values() if spec["secretName"] == signer["ca"]["secretName"]]
+    assert authority["isCA"]
+    assert authority["privateKey"]["rotationPolicy"] == "Never"
+    assert int(authority["duration"].removesuffix("h")) > 10 * int(leaf["duration"].removesuffix("h"))
+    assert issuers[authority["issuerRef"]["name"]] == {"selfSigned": {}}
+
+
+@pytest.mark.cluster
+def test_cert_manager_may_have_an_issuer():
+    """Then the chart brings none, and no authority."""
+    chosen = "tls.source=cert-manager,tls.certManager.issuer=of-all,tls.certManager.issuerKind=ClusterIssuer"
+    assert of_kind("Issuer", f"--set={chosen}") == []
+    (leaf,) = of_kind("Certificate", f"--set={chosen}")
+    assert leaf["spec"]["issuerRef"] == {"kind": "ClusterIssuer", "name": "of-all"}
 
 
 @pytest.mark.cluster
@@ -314,6 +331,28 @@ def test_the_journal_has_a_volume(tmp_path):
     assert "emptyDir" not in volume
 
 
+@pytest.mark.cluster
+def test_a_journal_that_is_kept_has_a_claim_for_each_replica(tmp_path):
+    """The replicas are a StatefulSet then, with the same pods; what is scaled is that."""
+    arguments = (
+        "--set=journal.enabled=true,journal.persistent=true",
+        "--set=journal.storageClass=fast,journal.size=7Gi",
+    )
+    assert of_kind("Deployment", *arguments) == []
+    (replicas,) = of_kind("StatefulSet", *arguments)
+    (claim,) = replicas["spec"]["volumeClaimTemplates"]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "7Gi"
+    assert claim["spec"]["storageClassName"] == "fast"
+    pod = replicas["spec"]["template"]["spec"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts[claim["metadata"]["name"]] == str(configuration_of(tmp_path, *arguments).journal_folder)
+    assert "journal" not in [volume["name"] for volume in pod["volumes"]]
+    (deployment,) = of_kind("Deployment", "--set=journal.enabled=true")
+    assert replicas["spec"]["selector"] == deployment["spec"]["selector"]
+    (scaler,) = of_kind("HorizontalPodAutoscaler", "--set=autoscaling.enabled=true", *arguments)
+    assert scaler["spec"]["scaleTargetRef"]["kind"] == "StatefulSet"
+
+
 def of_kind(kind, *arguments):
     """The objects of a kind that the chart renders."""
     return [d.value for d in read(template(CHART, *arguments), "chart") if d.value and d.value["kind"] == kind]
@@ -340,6 +379,21 @@ def test_peers_are_named_for_each_port():
     assert webhook == {"ports": [{"port": "webhook"}], "from": [{"ipBlock": {"cidr": "10.0.0.10/32"}}]}
     assert state["ports"] == [{"port": "state"}]
     assert state["from"] == [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}]
+
+
+@pytest.mark.cluster
+def test_the_page_is_closed_to_pods_that_are_not_named():
+    """Its port is in the policy only with the peers of `uiFrom`."""
+    for arguments, ports in (
+        (["--set=ui.enabled=true"], ["webhook"]),
+        (["--set=networkPolicy.uiFrom[0].namespaceSelector.matchLabels.team=ingress"], ["webhook"]),
+        (["--set=ui.enabled=true", "--set=networkPolicy.uiFrom[0].namespaceSelector.matchLabels.team=ingress"],
+         ["webhook", "ui"]),
+    ):  # fmt: skip
+        (policy,) = of_kind("NetworkPolicy", *arguments)
+        rules = {rule["ports"][0]["port"]: rule.get("from") for rule in policy["spec"]["ingress"]}
+        assert list(rules) == ports
+        assert rules.get("ui", [{"namespaceSelector": {"matchLabels": {"team": "ingress"}}}])
 
 
 @pytest.mark.cluster
@@ -387,7 +441,6 @@ def test_the_page_has_a_port_and_the_rights_of_its_mode(mode, asks, tmp_path):
     assert {"name": "ui", "port": 8090, "targetPort": "ui"} in by_kind["Service"]["spec"]["ports"]
     (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert {"name": "ui", "containerPort": 8090} in container["ports"]
-    assert {"ports": [{"port": "ui"}]} in by_kind["NetworkPolicy"]["spec"]["ingress"]
     resources = {name for rule in by_kind["ClusterRole"]["rules"] for name in rule["resources"]}
     assert ("tokenreviews" in resources) is asks
     (tmp_path / "sluice.yaml").write_text(by_kind["ConfigMap"]["data"]["sluice.yaml"])

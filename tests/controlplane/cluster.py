@@ -35,6 +35,7 @@ CONTROLLERS = (
     "job-controller",
     "namespace-controller",
     "node-lifecycle-controller",
+    "persistentvolume-binder-controller",
     "pod-garbage-collector-controller",
     "replicaset-controller",
     "resourcequota-controller",

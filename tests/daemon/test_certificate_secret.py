@@ -12,15 +12,16 @@ from cryptography.exceptions import InvalidSignature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.certificate_secret import ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
+from webhook.certificates import issuing
+from webhook.certificates.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
+from webhook.certificates.secret import ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
+from webhook.cluster.clocks import Clocks
 from webhook.cluster.webhooks.registration import CRD, MUTATING, OURS, PART_OF, VALIDATING
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound
 from webhook.store.memory import MemoryStore
-from webhook.tls import issuing
 from webhook.tls.authority import names_of
 from webhook.tls.folder import Folder
-from webhook.tls.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
 from webhook.tls.serving import ServingCertificate
 from webhook.tls.validity import expiry
 
@@ -60,8 +61,8 @@ class Cluster:
         await self.store.create({**pod, "status": {"phase": "Running"}})
         folder = Folder(self.home / name)
         place = SecretPlace(NAMESPACE, NAME, "sluice", name)
-        clock = (self.now, lambda: self.seconds)
-        part = CertificateSecret(self.store, place, folder, lambda: issuing, *clock, self.sleep)
+        clocks = Clocks(self.now, lambda: self.seconds)
+        part = CertificateSecret(self.store, place, folder, lambda: issuing, clocks, self.sleep)
         await part.start()
         self.replicas[name] = part, ServingCertificate(folder), folder
 

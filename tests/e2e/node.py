@@ -31,9 +31,10 @@ class Node:
     """Runs what is in the release's namespace. `settle` brings processes in line with the pods that there are."""
 
     def __init__(self, plane: ControlPlane, image: Image, home: Path) -> None:
-        """Nothing runs yet. `programs` are those of other images, `elsewhere` what stands for paths and addresses."""
+        """Nothing runs yet. `programs` and `roots` are those of other images, `elsewhere` stands for other paths."""
         self.plane, self.client, self.image, self.home = plane, plane.client, image, home
         self.programs: dict[str, list[str]] = {}
+        self.roots: dict[str, Path] = {}
         self.elsewhere: dict[str, str] = {}
         self.pods: dict[str, RunningPod] = {}
         self._proxies: list[Proxy] = []
@@ -55,23 +56,30 @@ class Node:
     def settle(self) -> None:
         """Start a process for each new pod, wait until it is ready, then end those whose pods are gone.
 
-        kwok calls a pod ready at once; that the old ones go last is what a true readiness would lead to.
+        kwok calls a pod ready at once; that the old ones go last is what a true readiness would lead to. One that has
+        the name of a new one goes first: a StatefulSet replaces it.
         """
-        found = {p["metadata"]["name"]: p for p in self._pods() if not p["metadata"].get("deletionTimestamp")}
-        for name in found.keys() - self.pods.keys():
-            folder = self.home / name
-            spec = found[name]["spec"]
+        found = {p["metadata"]["uid"]: p for p in self._pods() if not p["metadata"].get("deletionTimestamp")}
+        names = {pod["metadata"]["name"] for pod in found.values()}
+        for uid in self.pods.keys() - found.keys():
+            if self.pods[uid].name in names:
+                self.pods.pop(uid).stop(60)
+        for uid in found.keys() - self.pods.keys():
+            name = found[uid]["metadata"]["name"]
+            folder = self.home / uid
+            spec = found[uid]["spec"]
             first, *others = ((c["name"], *self._container(spec, c, folder)) for c in spec["containers"])
             _, command, environment = first
             port, state = free_ports(2)
             environment |= {"SLUICE_IDENTITY": name, "SLUICE_LISTEN": f"127.0.0.1:{port}"}
             environment |= {"SLUICE_STATE_LISTEN": f"127.0.0.1:{state}", "SLUICE_LEASE_SECONDS": "3"}
-            pod = self.pods[name] = RunningPod(Child(name, command, self.plane.logs, environment), port, state, folder)
-            pod.sidecars = [Child(f"{name}-{of}", command, self.plane.logs, env) for of, command, env in others]
-        for name in found:
-            wait(self.pods[name].ready, f"{name} is ready")
-        for name in self.pods.keys() - found.keys():
-            self.pods.pop(name).stop(60)
+            child = Child(f"{name}-{uid[:5]}", command, self.plane.logs, environment)
+            pod = self.pods[uid] = RunningPod(name, child, port, state, spec["containers"][0]["image"])
+            pod.sidecars = [Child(f"{child.name}-{of}", command, self.plane.logs, env) for of, command, env in others]
+        for uid in found:
+            wait(self.pods[uid].ready, f"{self.pods[uid].name} is ready")
+        for uid in self.pods.keys() - found.keys():
+            self.pods.pop(uid).stop(60)
 
     def serve(self, service: JSON) -> None:
         """Listen at the cluster IP of a Service, for its first port."""
@@ -95,8 +103,8 @@ class Node:
         volumes = {volume["name"]: volume for volume in spec.get("volumes") or []}
         mounts = {m["mountPath"]: volumes[m["name"]] for m in container.get("volumeMounts") or []}
         mounts = {path: volume for path, volume in mounts.items() if "serviceaccount" not in path}
-        places = {**self.elsewhere, **{path: f"{folder}{path}" for path in mounts}}
-        places |= {"/opt/sluice": f"{self.image.root}/opt/sluice"}
+        places = {**self.elsewhere, **{path: f"{self._root(volume, folder)}{path}" for path, volume in mounts.items()}}
+        places |= {"/opt/sluice": f"{self.roots.get(container['image'], self.image.root)}/opt/sluice"}
         for path, volume in mounts.items():
             self._mount(Path(places[path]), volume, places)
         kubeconfig = self.kubeconfig(folder, spec["serviceAccountName"])
@@ -105,6 +113,11 @@ class Node:
         arguments = [_placed(argument, places) for argument in container["args"]]
         command = self.programs.get(container["image"], self.image.command)
         return [*command, *arguments], {**kept, **given, "KUBECONFIG": str(kubeconfig)}
+
+    def _root(self, volume: JSON, folder: Path) -> Path:
+        """Where a volume is: what a claim is for outlives its pod."""
+        claim = volume.get("persistentVolumeClaim")
+        return self.home / "claims" / claim["claimName"] if claim else folder
 
     def kubeconfig(self, folder: Path, account: str) -> Path:
         """A kubeconfig in `folder` with the token of a ServiceAccount of the release's namespace."""
@@ -136,8 +149,8 @@ class Node:
 class RunningPod:
     """The process of one pod."""
 
-    def __init__(self, child: Child, port: int, state: int, folder: Path) -> None:
-        self.child, self.port, self.state, self.folder = child, port, state, folder
+    def __init__(self, name: str, child: Child, port: int, state: int, image: str) -> None:
+        self.name, self.child, self.port, self.state, self.image = name, child, port, state, image
         self.sidecars: list[Child] = []
 
     def stop(self, patience: float) -> None:

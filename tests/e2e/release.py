@@ -1,13 +1,16 @@
 """The chart as a release: what Helm does with it on a control plane whose pods a `Node` runs."""
 
+from typing import Any
+
 from tests.chart.helm import template
 from tests.e2e.node import NAMESPACE, Node
 from tests.patience import wait
 from tests.shared import ROOT
 from webhook.documents import read
 
+JSON = dict[str, Any]
 CHART = ROOT / "charts" / "sluice"
-HOOK = "helm.sh/hook"
+HOOK, WEIGHT, DELETED = "helm.sh/hook", "helm.sh/hook-weight", "helm.sh/hook-delete-policy"
 VALUES = ("--set=service.port=18443",)
 """A port that needs no root; the rest are the defaults, two replicas among them."""
 
@@ -17,8 +20,8 @@ class Release:
 
     def __init__(self, node: Node) -> None:
         self.node, self.client = node, node.client
-        self.objects: list[dict] = []
-        self.values = VALUES
+        self.objects: list[JSON] = []
+        self.values, self.chart = VALUES, CHART
 
     def install(self, *values: str) -> None:
         """CRDs once; hooks before, objects, hooks after. The objects that are no longer rendered are deleted."""
@@ -26,50 +29,74 @@ class Release:
         word = "upgrade" if before else "install"
         if not before:
             self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-            for path in sorted((CHART / "crds").glob("*.yaml")):
+            for path in sorted((self.chart / "crds").glob("*.yaml")):
                 (definition,) = read(path.read_text(), str(path))
                 self.client.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition.value)
         self._hooks(f"pre-{word}")
-        for obj in self.objects:
-            if HOOK not in (obj["metadata"].get("annotations") or {}):
-                self.client.apply(obj, "helm")
-        wait(self._rolled_out, "the Deployment has rolled out")
+        rendered = [obj for obj in self.objects if not _hook(obj)]
+        for obj in rendered:
+            self.client.apply(obj, "helm")
+        paths = {self.client.path_of(obj) for obj in rendered}
+        for obj in before:
+            if not _hook(obj) and self.client.path_of(obj) not in paths:
+                self.client.delete(self.client.path_of(obj))
+        wait(self._rolled_out, "the replicas have rolled out")
         if not before:
             self.node.serve(next(obj for obj in self.objects if obj["kind"] == "Service"))
         self._hooks(f"post-{word}")
 
     def uninstall(self) -> None:
-        """Hooks, then every object; CRDs stay."""
+        """Hooks, then every object that is none; CRDs stay, and what hooks leave."""
         self._hooks("pre-delete")
         for obj in reversed(self.objects):
-            self.client.delete(self.client.path_of(obj))
+            if not _hook(obj):
+                self.client.delete(self.client.path_of(obj))
         wait(lambda: not self._settled_pods(), "the pods are gone")
+        self._hooks("post-delete")
 
     def _settled_pods(self) -> bool:
         self.node.settle()
         return bool(self.node.pods)
 
     def _rolled_out(self) -> bool:
-        (deployment,) = [obj for obj in self.objects if obj["kind"] == "Deployment"]
-        found = self.client.get(self.client.path_of(deployment))
+        (replicas,) = [obj for obj in self.objects if obj["kind"] in ("Deployment", "StatefulSet")]
+        found = self.client.get(self.client.path_of(replicas))
         status, wanted = found.get("status") or {}, found["spec"]["replicas"]
         seen = status.get("observedGeneration") == found["metadata"]["generation"]
         self.node.settle()  # after the status was read: what that counts is here, or comes with it
-        return seen and status.get("updatedReplicas") == status.get("replicas") == wanted == len(self.node.pods)
+        counts = [status.get(name) for name in ("updatedReplicas", "replicas", "availableReplicas")]
+        return seen and counts == [wanted] * 3 and len(self.node.pods) == wanted
 
     def _hooks(self, event: str) -> None:
-        found = [o for o in self.objects if event in (o["metadata"].get("annotations") or {}).get(HOOK, "").split(",")]
-        weight = "helm.sh/hook-weight"
-        for obj in sorted(found, key=lambda o: (int(o["metadata"]["annotations"].get(weight, 0)), o["kind"] == "Job")):
+        """Run the hooks of an event in their order; what they say of their deletion is done as Helm does it."""
+        found = [obj for obj in self.objects if event in _hook(obj).get(HOOK, "").split(",")]
+        found.sort(key=lambda obj: (int(_hook(obj).get(WEIGHT, 0)), obj["kind"] == "Job"))
+        for obj in found:
+            if "before-hook-creation" in _deleted(obj):
+                self.client.request("DELETE", self.client.path_of(obj))
             if obj["kind"] == "Job":
                 self.client.create(obj, dry_run=True)
                 self.node.run_job(obj)
             else:
-                self.client.apply(obj, "helm")
+                self.client.create(obj)
+        for obj in found:
+            if "hook-succeeded" in _deleted(obj) and obj["kind"] != "Job":
+                self.client.delete(self.client.path_of(obj))
 
-    def _render(self, *values: str) -> list[dict]:
-        rendered = [d.value for d in read(template(CHART, *self.values, *values), "chart") if d.value]
+    def _render(self, *values: str) -> list[JSON]:
+        rendered = [d.value for d in read(template(self.chart, *self.values, *values), "chart") if d.value]
         for obj in rendered:
             if "/namespaces/" in self.client.path_of(obj, collection=True):
                 obj["metadata"].setdefault("namespace", NAMESPACE)
         return rendered
+
+
+def _hook(obj: JSON) -> dict[str, str]:
+    """What an object says of itself as a hook, empty where it is none."""
+    annotations = obj["metadata"].get("annotations") or {}
+    return annotations if HOOK in annotations else {}
+
+
+def _deleted(obj: JSON) -> list[str]:
+    """When a hook's object is deleted."""
+    return _hook(obj).get(DELETED, "before-hook-creation").split(",")

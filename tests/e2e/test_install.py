@@ -14,19 +14,22 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import nodes
-from tests.controlplane.client import ApiError
+from tests.controlplane.client import ApiError, Client
 from tests.controlplane.cluster import ControlPlane, start
 from tests.controlplane.fixtures import NODES
 from tests.controlplane.metrics import failed_calls
-from tests.e2e import git_sync
+from tests.docs.console import Shell, agrees, steps
+from tests.docs.markdown import DOCS, blocks
+from tests.e2e import git_sync, previous
 from tests.e2e.article003 import Setting, submit
 from tests.e2e.history import History
 from tests.e2e.node import NAMESPACE, Node
 from tests.e2e.release import CHART, VALUES, Release
 from tests.e2e.sluice import managed
+from tests.e2e.test_documented_commands import kubectl
 from tests.image.build import Image
 from tests.patience import wait
-from webhook.tls.rotation import authorities
+from webhook.certificates.rotation import authorities
 
 pytestmark = pytest.mark.cluster
 CREATORS = 4
@@ -111,26 +114,135 @@ def hooks(release: Release) -> list[dict]:
     return [hook for name in names for hook in release.client.get(f"{root}/{name}/sluice")["webhooks"]]
 
 
-def test_a_job_waits_starts_and_outlives_an_upgrade(release: Release, plane: ControlPlane) -> None:
-    """The README's example: two teams share a quota; Jobs wait, start and complete while the chart is upgraded."""
+HELM = ("docker ", "helm ")
+"""How those commands of the guide begin that the fixture has carried out: an image and a release of this checkout."""
+RUNS_LONG = "  template:\n    metadata: {annotations: {sluice.dev/run-seconds: '600'}}\n"
+"""How long a pod runs, for what plays the kubelet: it does not read the command."""
+
+
+def section(title: str, folder: Path) -> Path:
+    """A section of the install guide as a page."""
+    text = (DOCS / "install.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    page = folder / "section.md"
+    page.write_text(text)
+    return page
+
+
+def come_to_print(shell: Shell, command: str, shown: str) -> None:
+    """Run a command until it prints what is shown: what it tells of comes about by and by."""
+    printed = [""]
+
+    def repeat() -> bool:
+        printed.append(shell.run(f"command {command}"))  # in a process of its own, with the shell's kubeconfig
+        return agrees(printed[-1], shown)
+
+    with contextlib.suppress(TimeoutError):
+        wait(repeat, command)
+    assert agrees(printed[-1], shown), printed[-1]
+
+
+def test_the_guide_works_as_typed(release: Release, tmp_path: Path) -> None:
+    """From the chart to a Job that runs and one that waits: each command of docs/install.md prints what it shows."""
+    shell = Shell(tmp_path)
+    shell.environment |= {"KUBECONFIG": str(release.node.plane.kubeconfig)}
+    shell.environment["PATH"] += f":{kubectl().parent}"
+    for title in ("2. The chart", "3. A first queue"):
+        for block in blocks(section(title, tmp_path)):
+            if block.title:
+                shell.write(block.title, block.text.replace("  template:\n", RUNS_LONG))
+            elif block.language == "sh":
+                for command in block.text.splitlines():
+                    printed = "" if command.startswith(HELM) else shell.run(command)
+                    assert shell.code == 0, f"{command}\n{printed}"
+            else:
+                for command, shown in steps(block.text):
+                    come_to_print(shell, command, shown)
+    path = "/apis/batch/v1/namespaces/team-a/jobs"
+    assert {job["metadata"]["name"]: job["spec"]["suspend"] for job in release.client.items(path)} == {
+        "train-1": False, "train-2": True,
+    }  # fmt: skip
+    release.client.delete("/api/v1/namespaces/team-a")
+    assert refusals(release.node) == []
+
+
+def test_a_job_waits_and_starts(release: Release, plane: ControlPlane) -> None:
+    """The README's example: two teams share a quota; Jobs wait, say why, start and complete."""
     client, setting = release.client, Setting("installed", "BestEffortFIFO")
     setting.create(client)
     history = History(plane, setting.teams)
     try:
-        submit(client, [setting], 2, 30, 0)
+        submit(client, [setting], 2, 10, 0)
         plane.wait("a Job runs", lambda: any(life.starts for life in history.lives.values()))
         wait(lambda: any("cpu" in told for told in reasons(release, setting)), "a waiting Workload says what it lacks")
         first = "must end first: Job installed-"
         wait(lambda: any(first in told_by(release, "why", job) for job in pending_jobs(release, setting)), "why tells")
-        before = set(release.node.pods)
-        release.install("--set=podAnnotations.changed=yes")
-        assert not before & set(release.node.pods)
         plane.wait("all Jobs are complete", lambda: history.finished(*setting.teams) == 4)
     finally:
         history.close()
     assert {len(life.starts) for life in history.of(*setting.teams)} == {1}
     assert history.peaks["jobs"]["installed"] <= 6
     assert refusals(release.node) == []
+
+
+class Reviews(threading.Thread):
+    """Creates objects that are reviewed and reads some that are converted, all the time, until the end of a block."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        super().__init__()
+        client.apply(managed(namespace))
+        self.client, self.namespace, self.over = client, namespace, threading.Event()
+        self.made, self.failed = 0, list[str]()
+
+    def __enter__(self) -> "Reviews":
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.join()
+
+    def run(self) -> None:
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "r-", "namespace": self.namespace}}
+        container = {"name": "c", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}
+        job["spec"] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+        while not self.over.is_set():
+            try:
+                self.client.create(job, dry_run=True)
+                self.client.items("/apis/kueue.x-k8s.io/v1beta1/clusterqueues")  # converted by the same server
+                self.made += 1
+            except Exception as error:
+                if not isinstance(error, ApiError) or error.status != 429:  # a CRD's storage opens anew: try again
+                    self.failed.append(f"{type(error).__name__}: {error}")
+
+
+def test_an_upgrade_disturbs_nobody(
+    release: Release, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """From the release of the previous commit to this one, replicas of both side by side: no review fails, and Jobs
+    are started once and complete."""
+    client, setting, node = release.client, Setting("upgraded", "BestEffortFIFO"), release.node
+    older = previous.previous(tmp_path_factory.mktemp("previous"))
+    node.programs["sluice:previous"], node.roots["sluice:previous"] = previous.command(older), older
+    release.chart = older / "charts" / "sluice"
+    release.install("--set=image.tag=previous")
+    assert {pod.image for pod in node.pods.values()} == {"sluice:previous"}
+    release.chart = CHART
+    setting.create(client)
+    history = History(plane, setting.teams)
+    try:
+        submit(client, [setting], 2, 30, 0)
+        plane.wait("a Job runs", lambda: any(life.starts for life in history.lives.values()))
+        with Reviews(client, "reviewed") as reviews:
+            release.install()
+        plane.wait("all Jobs are complete", lambda: history.finished(*setting.teams) == 4)
+    finally:
+        history.close()
+    assert "sluice:previous" not in {pod.image for pod in node.pods.values()}
+    assert reviews.failed == []
+    assert reviews.made > 20
+    assert {len(life.starts) for life in history.of(*setting.teams)} == {1}
+    assert history.peaks["jobs"]["upgraded"] <= 6
+    assert refusals(node) == []
 
 
 def denied(release: Release, kind: str, namespace: str = "in-git") -> bool:
@@ -215,41 +327,18 @@ def reasons(release: Release, setting: Setting) -> list[str]:
 def test_certificates_are_rotated_under_load(release: Release) -> None:
     """A new authority is asked for while objects are reviewed all the time: no review fails, the old one is dropped.
 
-    Failures are counted by who creates objects and by the API server, which also counts those that it ignores. A 429 is
-    none: it opens a CRD's storage anew where the CRD has changed, and asks to try again; no webhook was called.
+    Failures are counted by who creates objects and by the API server, which also counts those that it ignores.
     """
-    client, over = release.client, threading.Event()
-    client.apply(managed("rotated"))
-    made, errors = [0] * CREATORS, []
-
-    def load(number: int) -> None:
-        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "r-", "namespace": "rotated"}}
-        container = {"name": "c", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}
-        job["spec"] = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
-        while not over.is_set():
-            try:
-                client.create(job, dry_run=True)
-                client.items("/apis/kueue.x-k8s.io/v1beta1/clusterqueues")  # converted by the same server
-                made[number] += 1
-            except Exception as error:
-                if not isinstance(error, ApiError) or error.status != 429:
-                    errors.append(f"{type(error).__name__}: {error}")
-
+    client = release.client
     old, before = secret(release)["data"], failed_calls(client)
-    threads = [threading.Thread(target=load, args=(number,)) for number in range(CREATORS)]
-    for thread in threads:
-        thread.start()
-    try:
+    with contextlib.ExitStack() as stack:
+        creators = [stack.enter_context(Reviews(client, "rotated")) for _ in range(CREATORS)]
         path = f"/api/v1/namespaces/{NAMESPACE}/secrets/sluice-tls"
         client.merge(path, {"metadata": {"annotations": {"sluice.dev/rotate": "now"}}})
         wait(lambda: rotated(release, old), "the old authority is trusted no more")
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    assert errors == []
+    assert [error for each in creators for error in each.failed] == []
     assert failed_calls(client) == before
-    assert min(made) > 5
+    assert min(each.made for each in creators) > 5
     assert secret(release)["data"]["tls.crt"] != old["tls.crt"]
     assert refusals(release.node) == []
 
@@ -318,9 +407,10 @@ def test_a_day_is_led_by_commands(release: Release, plane: ControlPlane) -> None
         assert "forbidden" in told_by(release, "evict", [*at, "--yes"], viewer)
         assert "is evicted and is held" in told_by(release, "evict", [*at, "--yes"], editor)
         wait(suspended, "the Job is stopped")
-        assert "waits again" in told_by(release, "requeue", [*at, "--yes"], editor)
+        assert "is pending again" in told_by(release, "requeue", [*at, "--yes"], editor)
         wait(lambda: not suspended(), "it starts again")
-        assert "waits again" in told_by(release, "requeue", [*at, "--yes"], editor), "a running one is stopped first"
+        requeued = told_by(release, "requeue", [*at, "--yes"], editor)
+        assert "is pending again" in requeued, "a running one is stopped first"
         wait(lambda: not suspended(), "and once more")
         assert "day" in told_by(release, "top", ["--once"], viewer)
     finally:
@@ -374,7 +464,7 @@ OWN = [
     ("sluice", "apiextensions.k8s.io", "customresourcedefinitions", "patch", "workloads.kueue.x-k8s.io", True),
     ("sluice", "apiextensions.k8s.io", "customresourcedefinitions", "patch", "others.example.com", False),
     ("sluice-registration", "", "secrets", "get", "sluice-tls", False),
-    ("sluice-crds", "kueue.x-k8s.io", "workloads", "delete", "w", False),
+    ("sluice-crds", "kueue.x-k8s.io", "workloads", "update", "w", False),
 ]
 
 
@@ -397,8 +487,65 @@ def can(release: Release, user: str, groups: list[str], asked: dict) -> bool:
     return bool(release.client.call("POST", path, {**review, "spec": spec})["status"].get("allowed"))
 
 
+def test_a_journal_outlives_an_upgrade(release: Release, plane: ControlPlane) -> None:
+    """With a claim for each replica: the replica that has a claim again finds in it what was written before."""
+    client, setting, kept = release.client, Setting("kept", "BestEffortFIFO"), "--set=journal.enabled=true"
+    for number in range(2):
+        size, path = {"storage": "5Gi"}, {"path": f"/kept/{number}"}
+        spec = {"capacity": size, "accessModes": ["ReadWriteOnce"], "hostPath": path, "storageClassName": ""}
+        client.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"v{number}"}, "spec": spec})
+    release.install(kept, "--set=journal.persistent=true")
+    assert {pod.name for pod in release.node.pods.values()} == {"sluice-0", "sluice-1"}
+    setting.create(client)
+    (job, _) = submit(client, [setting], 1, 1, 0)
+    named = f"{job['metadata']['namespace']}/job-{job['metadata']['name']}"
+    wait(lambda: named in journals(release), "the journal has the Job")
+    before = journals(release)
+    release.install(kept, "--set=journal.persistent=true", "--set=podAnnotations.changed=for-the-journal")
+    assert set(before.splitlines()) <= set(journals(release).splitlines())
+    assert refusals(release.node) == []
+
+
+def journals(release: Release) -> str:
+    """What `sluice journal show` says of the journals of all replicas."""
+    files = [str(path) for path in (release.node.home / "claims").rglob("*.jsonl.gz")]
+    call = [*release.node.image.command, "journal", "show", *files]
+    return subprocess.run(call, capture_output=True, text=True, check=False).stdout
+
+
+STAYS = {
+    "customresourcedefinitions": {f"{name}.kueue.x-k8s.io" for name in (
+        "admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs",
+        "provisioningrequestconfigs", "resourceflavors", "topologies", "workloadpriorityclasses", "workloads")},
+    "namespaces": {NAMESPACE},
+    "persistentvolumeclaims": {"journal-sluice-0", "journal-sluice-1"},
+}  # fmt: skip
+"""What an uninstall leaves on purpose, as docs/install.md lists it."""
+MADE_BY_OTHERS = ("kube-root-ca.crt", "default", "person-")
+"""Beginnings of what Kubernetes and these tests make in the namespace."""
+
+
+def left_behind(client: Client) -> dict[str, set[str]]:
+    """What is in the release's namespace, and what in the cluster is called after the release or is ours."""
+    found: dict[str, set[str]] = {}
+    for group in (
+        "/api/v1",
+        *(f"/apis/{g['preferredVersion']['groupVersion']}" for g in client.get("/apis")["groups"]),
+    ):
+        for resource in client.get(group)["resources"]:
+            if "/" in resource["name"] or "list" not in resource["verbs"] or resource["kind"] == "Event":
+                continue
+            middle = f"/namespaces/{NAMESPACE}" if resource["namespaced"] else ""
+            for obj in client.items(f"{group}{middle}/{resource['name']}"):
+                name, labels = obj["metadata"]["name"], obj["metadata"].get("labels") or {}
+                ours = resource["namespaced"] or name.startswith("sluice") or "sluice" in labels.values()
+                if ours and not name.startswith(MADE_BY_OTHERS):
+                    found.setdefault(resource["name"], set()).add(name)
+    return found
+
+
 def test_an_uninstall_leaves_running_jobs_alone(release: Release, plane: ControlPlane) -> None:
-    """A running Job goes on to its end without Sluice, and nobody is refused for want of it."""
+    """A running Job completes without Sluice, no request is denied for want of it, and no right or key is left."""
     client, setting = release.client, Setting("left", "BestEffortFIFO")
     setting.create(client)
     history = History(plane, setting.teams)
@@ -413,3 +560,4 @@ def test_an_uninstall_leaves_running_jobs_alone(release: Release, plane: Control
     finally:
         history.close()
     assert {len(life.starts) for life in running} == {1}
+    wait(lambda: left_behind(client) == STAYS, "only what is meant to stay is left")

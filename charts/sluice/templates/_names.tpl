@@ -38,6 +38,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- dig "visibilityServer" "bindPort" 8082 (include "sluice.queueSettings" . | fromYaml) -}}
 {{- end -}}
 
+{{/* The kind of the replicas: one that gives each a claim of its own, where what they write outlives them. */}}
+{{- define "sluice.kind" -}}
+{{- and .Values.journal.enabled .Values.journal.persistent | ternary "StatefulSet" "Deployment" -}}
+{{- end -}}
+
 {{/* The label by which a namespace opts in, empty where all are matched. */}}
 {{- define "sluice.optIn" -}}
 {{- with .Values.optIn }}{{ if .label }}{{ printf "%s=%s" .label .value }}{{ end }}{{ end -}}

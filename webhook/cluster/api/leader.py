@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from webhook.cluster.api.kinds import LEASE
+from webhook.cluster.api.release_owner import owned
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore, version_of
@@ -60,6 +61,8 @@ class Leader:
         self.epoch = 0
         self.annotations: Mapping[str, str] = {}
         """What the lease says beside who holds it, while this candidate does: written with each renewal."""
+        self.owners: tuple[Object, ...] = ()
+        """With whom the lease is deleted."""
         self.left: tuple[str, ...] | None = ()
         """Whom the last holder may have admitted by a write that is still on its way; None: anybody."""
 
@@ -168,7 +171,7 @@ class Leader:
         }
         meta = old.get("metadata") or {"name": self._name, "namespace": self._namespace}
         annotations = {**(meta.get("annotations") or {}), **self.annotations}
-        meta = {**meta, **({"annotations": annotations} if annotations else {})}
+        meta = owned({**meta, **({"annotations": annotations} if annotations else {})}, self.owners)
         return {"apiVersion": _gvk(LEASE), "kind": "Lease", "metadata": meta, "spec": spec}
 
 

@@ -39,6 +39,11 @@ class RecordLimits:
     file_bytes: int = 64 * 2**20
     files: int = 4
 
+    @classmethod
+    def within(cls, sample: float, megabytes: float) -> RecordLimits:
+        """Give the limits for a share of reviews, and MiB that all files take together."""
+        return cls(sample, file_bytes=int(megabytes * 2**20 / cls().files))
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 import uvloop
 
-from webhook.certificate_secret import CertificateSecret, SecretPlace
+from webhook.certificates.secret import CertificateSecret, SecretPlace
 from webhook.cli import exits
 from webhook.cli.logs import start_logging
 from webhook.cli.option_types import (
@@ -29,6 +29,7 @@ from webhook.cli.option_types import (
     policies_option,
     rules_option,
 )
+from webhook.cluster.api.release_owner import owners_of
 from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, load, typed
 from webhook.daemon import Daemon, replica_name, system_clocks
@@ -38,7 +39,7 @@ from webhook.policy_reload.policies import LoaderError
 from webhook.server import missing_files
 from webhook.server.deadlines import start_timer, stop_timer
 from webhook.store.no_cluster import NoCluster
-from webhook.store.objects import ObjectStore
+from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
 
 YOUNG: Final = (10_000, 20, 50)
@@ -222,8 +223,9 @@ async def _serve(config: Config) -> None:
         return
     client, store = await _connect(config)
     try:
-        certificates = await _certificates(config, store)
-        daemon = Daemon(config, store, certificates=certificates, traces=_traces(config))
+        owners = await owners_of(store, config.namespace, config.release) if config.cluster else ()
+        certificates = await _certificates(config, store, owners)
+        daemon = Daemon(config, store, certificates=certificates, traces=_traces(config), owners=owners)
         if client is not None:
             daemon.registry.register(WriteMetrics(client.writes))
         await daemon.start()
@@ -236,13 +238,12 @@ async def _serve(config: Config) -> None:
             await client.close()
 
 
-async def _certificates(config: Config, store: ObjectStore) -> CertificateSecret | None:
+async def _certificates(config: Config, store: ObjectStore, owners: tuple[Object, ...]) -> CertificateSecret | None:
     """Fill the certificate folder from the Secret, where Sluice makes its certificates itself."""
     if not config.certificate_secret:
         return None
-    place = SecretPlace(config.namespace, config.certificate_secret, config.release, replica_name(config))
-    clocks = system_clocks()
-    made = CertificateSecret(store, place, Folder(config.cert_dir), _issuer, clocks.now, clocks.monotonic)
+    place = SecretPlace(config.namespace, config.certificate_secret, config.release, replica_name(config), owners)
+    made = CertificateSecret(store, place, Folder(config.cert_dir), _issuer, system_clocks())
     await made.start()
     return made
 
@@ -259,7 +260,7 @@ def _traces(config: Config) -> Any:
 
 def _issuer() -> Any:
     """Give what signs; it takes 9 MiB and is imported only where something is signed."""
-    return importlib.import_module("webhook.tls.issuing")
+    return importlib.import_module("webhook.certificates.issuing")
 
 
 async def _connect(config: Config) -> tuple[Any, ObjectStore]:

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from webhook.certificates.rotation import Held, Step, due, mark
+from webhook.cluster.api.release_owner import owned
+from webhook.cluster.clocks import Clocks
 from webhook.cluster.webhooks.trust import trusting
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder, write
-from webhook.tls.rotation import Held, Step, due, mark
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,7 @@ SETTLE: Final = 10.0
 
 
 class Issuer(Protocol):
-    """What signs: the module `webhook.tls.issuing`, which takes 9 MiB and is imported where it is needed."""
+    """What signs: the module `webhook.certificates.issuing`, which takes 9 MiB and is imported where it is needed."""
 
     def first(self, names: tuple[str, ...], now: datetime, known: bytes) -> Held:
         """Make an authority and a leaf."""
@@ -47,12 +49,16 @@ class Issuer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecretPlace:
-    """Where the Secret is, and for whom: `release` names the Service and the webhook configurations."""
+    """Where the Secret is, and for whom: `release` names the Service and the webhook configurations.
+
+    It is deleted with its `owners`.
+    """
 
     namespace: str
     name: str
     release: str
     identity: str
+    owners: tuple[Object, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,12 +80,11 @@ class CertificateSecret:
         place: SecretPlace,
         folder: Folder,
         issuer: Callable[[], Issuer],
-        now: Callable[[], datetime],
-        clock: Callable[[], float],
+        clocks: Clocks,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store, self._place, self._folder, self._issuer = store, place, folder, issuer
-        self._now, self._clock, self._sleep = now, clock, sleep
+        self._clocks, self._sleep = clocks, sleep
         self._held: Held | None = None
         self._known: tuple[bytes, float] | None = None
         """The bundle that API servers were seen to trust, and since when."""
@@ -116,15 +121,16 @@ class CertificateSecret:
             await asyncio.to_thread(reload)
         served = mark(self._folder.certificate.read_bytes())
         if _annotations(secret).get(self._place.told) != served:
-            patch = {"metadata": {"annotations": {self._place.told: served}}}
+            metadata = {**secret["metadata"], "annotations": {self._place.told: served}}
+            patch = {"metadata": owned(metadata, self._place.owners)}
             secret = await self._store.patch(SECRET, self._place.name, self._place.namespace, patch)
         trusted = self._settled(held.bundle, known=await before.learn(self._store, held.bundle))
         replicas = await self._replicas()
         told = _annotations(secret)
         everywhere = all(told.get(replica) == mark(held.certificate) for replica in replicas)
-        step = due(held, self._now(), trusted=trusted, served=everywhere and trusted)
+        step = due(held, self._clocks.now(), trusted=trusted, served=everywhere and trusted)
         if step is not Step.NOTHING:
-            made = self._issuer().take(step, held, self._place.names, self._now())
+            made = self._issuer().take(step, held, self._place.names, self._clocks.now())
             gone = {key for key in told if key.startswith(SERVED_BY) and key not in replicas}
             await self._store.update(_changed(secret, made, gone))
             log.info("certificates: %s", step.name.lower().replace("_", " "))
@@ -136,7 +142,7 @@ class CertificateSecret:
             secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
         except NotFound:
             held = self._held or await self._make()
-            metadata = {"name": self._place.name, "namespace": self._place.namespace}
+            metadata = owned({"name": self._place.name, "namespace": self._place.namespace}, self._place.owners)
             empty = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
             try:
                 secret = await self._store.create(_changed(empty, held, set()))
@@ -149,7 +155,7 @@ class CertificateSecret:
         """Make certificates. Where webhooks are registered already, what they trust stays so beside the new authority,
         and nobody is shown a leaf of it before API servers know it."""
         before = await trusting(self._store, self._place.release)
-        held = self._issuer().first(self._place.names, self._now(), before.known)
+        held = self._issuer().first(self._place.names, self._clocks.now(), before.known)
         if before.known:
             await before.learn(self._store, held.bundle)
             await self._sleep(SETTLE)
@@ -170,8 +176,8 @@ class CertificateSecret:
     def _settled(self, bundle: bytes, *, known: bool) -> bool:
         """Say whether this bundle has stood in every place for long enough."""
         if not known or self._known is None or self._known[0] != bundle:
-            self._known = (bundle, self._clock())
-        return self._clock() - self._known[1] >= SETTLE
+            self._known = (bundle, self._clocks.monotonic())
+        return self._clocks.monotonic() - self._known[1] >= SETTLE
 
     async def _replicas(self) -> set[str]:
         """Give the annotations of all replicas: of the Pods of this release that have not ended, and this one's."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from webhook.certificates.rotation import AUTHORITY_DAYS, LEAF_DAYS, Held, Step, authorities, mark
 from webhook.tls.authority import Pair, bundle, issue, new_authority
-from webhook.tls.rotation import AUTHORITY_DAYS, LEAF_DAYS, Held, Step, authorities, mark
 
 
 def first(names: tuple[str, ...], now: datetime, known: bytes) -> Held:

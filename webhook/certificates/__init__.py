@@ -1,0 +1,1 @@
+"""Certificates that Sluice makes and rotates for itself, in a Secret: when, in which order, and by whom."""
