@@ -116,7 +116,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         "trainjobs",
         _SUSPEND,
         (Template(("spec", "trainer"), counts.trainer, name="node", made=of_trainer),),
-        note="its pods stand in the runtime it names; rules read spec.trainer.resourcesPerNode, and patch nothing",
+        note="its pods are in the runtime it names; rules read spec.trainer.resourcesPerNode, and patch nothing",
         runtime=Runtime(runtime_of, pod_sets_of),
         opened=with_patch,
         closed=without_patch,

@@ -20,7 +20,7 @@ FUNCTIONS: Final = library(
     Function(
         "jsonpatch.escapeKey",
         (plain("string_jsonpatch_escapeKey_string", (STRING,), STRING, escape_key, costs.KEPT),),
-        "A key with ~ and / escaped, to stand in the path of a JSONPatch.",
+        "A key with ~ and / escaped, for the path of a JSONPatch.",
         (("jsonpatch.escapeKey('k8s.io/my~label')", "'k8s.io~1my~0label'"),),
         mutation_only=True,
     ),
