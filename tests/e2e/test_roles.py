@@ -58,7 +58,7 @@ RIGHTS: dict[str, JSON] = {
     )
     | {
         **dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in (*QUEUES, "provisioningrequestconfigs")], FOLLOW),
-        "topologies.kueue.x-k8s.io": f"{READ} update patch",
+        "topologies.kueue.x-k8s.io": f"{FOLLOW} patch",
         **LET_GO,
         "pods": f"{JOB} delete patch",
         "pods/status": "patch",
@@ -90,6 +90,8 @@ NAMED: dict[str, list[tuple[str, str, str, str]]] = {
         ("secrets", "sluice-tls", OURS, "get create update patch"),
         ("secrets", "other", OURS, "create"),
         ("secrets", "sluice-tls", "default", ""),
+        ("serviceaccounts", "sluice", OURS, "get"),
+        ("serviceaccounts", "other", OURS, ""),
         (HOOKS[0], "sluice", "", "get update"),
         (HOOKS[0], "other", "", ""),
         (CRD, "workloads.kueue.x-k8s.io", "", "get patch"),
