@@ -152,3 +152,30 @@ def test_the_release_makes_what_the_makefile_can():
     assert build["platforms"].split(",") == ["linux/amd64", "linux/arm64"]
     used = " ".join(str(step.get("uses") or step.get("run")) for step in steps)
     assert all(word in used for word in ("cosign sign", "attest-build-provenance", "attest-sbom"))
+
+
+STUB = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$CALLS"
+[ "$1" != push ] || printf 'Pushed: %s/sluice:1.2.3\\nDigest: sha256:0123\\n' "${3#oci://}" >&2
+"""
+"""A program that notes how it is called; `helm push` tells what it pushed where it tells it."""
+
+
+def test_the_release_signs_the_chart_that_it_pushes(tmp_path):
+    """By the digest that `helm push` prints: a tag may be moved."""
+    (workflow,) = read_yaml((ROOT / ".github" / "workflows" / "release.yaml").read_text())
+    (script,) = [step["run"] for step in workflow.value["jobs"]["chart"]["steps"] if "run" in step]
+    for name in ("helm", "cosign"):
+        (tmp_path / name).write_text(STUB)
+        (tmp_path / name).chmod(0o755)
+    calls = tmp_path / "calls"
+    given = {"GITHUB_REF_NAME": "v1.2.3", "GITHUB_ACTOR": "ada", "REGISTRY": "r.example", "TOKEN": "t"}
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls), "CHARTS": "r.example/charts"}
+    subprocess.run(["bash", "-e", "-c", script], env=environment | given, check=True, cwd=tmp_path)
+    assert calls.read_text().splitlines() == [
+        "helm package charts/sluice --version 1.2.3 --app-version 1.2.3 --destination dist",
+        "helm registry login r.example --username ada --password-stdin",
+        "helm push dist/sluice-1.2.3.tgz oci://r.example/charts",
+        "cosign login r.example --username ada --password-stdin",
+        "cosign sign --yes r.example/charts/sluice@sha256:0123",
+    ]
