@@ -1,5 +1,6 @@
 """What the chart lets Sluice do: its ServiceAccounts and roles as rendered, and tokens of those accounts."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,13 @@ TOKEN_REQUEST = {
     "spec": {"expirationSeconds": 24 * 3600},
 }
 """For longer than any test, since nobody writes a new token into its kubeconfig, as a kubelet would."""
+
+REFUSED = re.compile(
+    r'(?:"(?P<name>[^"]*)" )?is forbidden: User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource'
+    r' "(?P<resource>[^"/]*)/?(?P<subresource>[^"]*)" in API group "(?P<group>[^"]*)"'
+    r'(?: in the namespace "(?P<namespace>[^"]*)")?'
+)
+"""How the API server says that an account lacks a right."""
 
 
 def rendered() -> Iterator[JSON]:
@@ -44,3 +52,21 @@ def token(client: Client, account: str, namespace: str = SYSTEM) -> str:
 def token_path(account: str, namespace: str = SYSTEM) -> str:
     """Where a token of a ServiceAccount is asked for."""
     return f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+
+
+def lacks(client: Client, refusal: str) -> bool:
+    """Whether what the API server refused in these words is refused still.
+
+    A server that has just started may not have read all roles and bindings: it refuses what they allow.
+    """
+    found = REFUSED.search(refusal)
+    if found is None:
+        return True
+    attributes = {key: value for key, value in found.groupdict(default="").items() if key != "user"}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": found["user"], "resourceAttributes": attributes},
+    }
+    answer = client.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return not answer["status"]["allowed"]

@@ -13,7 +13,7 @@ from tests.controlplane.client import Client
 from tests.controlplane.cluster import API_SERVER, ControlPlane
 from tests.controlplane.processes import Child, free_ports
 from tests.e2e.crds import install
-from tests.e2e.rights import SYSTEM, grant, token
+from tests.e2e.rights import SYSTEM, grant, lacks, token
 from tests.shared import ROOT
 
 POLICIES = ROOT / "policies"
@@ -127,13 +127,10 @@ class Sluice:
         return self.child
 
     def refusals(self) -> list[str]:
-        """What the API server refused it for want of rights, as its logs tell.
-
-        One that has just been started may not have read its roles yet: it refuses everything, and says which it lacks.
-        """
+        """What the API server refused it for want of rights, as its logs tell, and would refuse now."""
         logs = [path.read_text(encoding="utf-8") for path in self.plane.logs.glob(f"{self.name}-*.log")]
         found = [line for text in logs for line in text.splitlines() if "is forbidden: User" in line]
-        return [line for line in found if ": RBAC: " not in line]
+        return [line for line in found if lacks(self.plane.client, line)]
 
     def register(self) -> None:
         """Tell the API server of the webhooks."""
