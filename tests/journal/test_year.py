@@ -1,5 +1,7 @@
 """Some days of jobs through the store in memory and the real controller, in virtual time; what the judge would say."""
 
+import asyncio
+
 import pytest
 
 from tests.bench.year.__main__ import judged
@@ -74,6 +76,17 @@ def test_the_judge_sees_what_is_above_the_quota():
     assert judge.broken[0] == "cq holds 3000 cpu of 2000 since b has quota"
     judge._workload(holding("a", "1500m"), gone=True)
     assert judge._held["cq", "f", "cpu"] == 1500
+
+
+def test_a_timer_runs_late_in_a_year():
+    """Half a year on, floats are coarser than a nanosecond."""
+    loop = VirtualLoop()
+    loop.now = 300.0 * 86_400
+    try:
+        loop.run_until_complete(asyncio.sleep(1))
+    finally:
+        loop.close()
+    assert loop.time() == 300 * 86_400 + 1
 
 
 def test_a_loop_with_nothing_to_come_says_so():

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 EXACT: Final = 2.0
 """Seconds after a change in which every timer is kept: rounds, writes and what is gathered behind them are over."""
+RESOLUTION: Final = 1e-6
+"""Seconds; a nanosecond, asyncio's own, is lost in a float beyond half a year: a timer that is due would never run."""
 LEAP: Final = 600.0
 """Seconds that are passed over at once, at most: rules may look at the clock."""
 
@@ -43,6 +45,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.now, self.due, self.version = 0.0, 0.0, version
         self._seen, self._exact = 0, EXACT
         super().__init__(selector)
+        self._clock_resolution = RESOLUTION
 
     def time(self) -> float:
         """The virtual time in seconds."""
