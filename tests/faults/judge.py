@@ -23,6 +23,15 @@ Take = Callable[[str, JSON, JSON | None], None]
 """Told of a kind of event, the object, and the object as it was before."""
 
 
+def _read(client: Client, path: str) -> JSON:
+    """Read a list; where the API server is just opening its storage, as after a change of the CRD, once it has."""
+    while (answer := client.request("GET", path)).status == 429:
+        time.sleep(0.1)
+    if answer.status >= 400:
+        raise ApiError(answer)
+    return answer.body
+
+
 class Judge:
     """Watches from now on until `close`. `broken` has a line for each law that was broken, the first ones first."""
 
@@ -41,7 +50,7 @@ class Judge:
         self._workloads: Counter[str] = Counter()
         self._finished: Counter[str] = Counter()
         self._there: dict[str, dict[str, JSON]] = {WORKLOADS: {}, JOBS: {}}
-        for queue in plane.client.items(QUEUES):
+        for queue in _read(plane.client, QUEUES)["items"]:
             self._queue(queue)
         self._threads = [self._follow(WORKLOADS, self._workload), self._follow(JOBS, self._job)]
 
@@ -81,7 +90,7 @@ class Judge:
 
     def _list(self, client: Client, path: str, take: Take) -> str:
         """Take everything in as it is now; give the version to watch from."""
-        listing = client.get(path)
+        listing = _read(client, path)
         there = {name_of(obj) for obj in listing["items"]}
         with self._lock:
             for name in self._there[path].keys() - there:
