@@ -95,7 +95,7 @@ QUEUES = {
 QUEUES_HEAD = """
 ## Settings of the queues
 
-These have the names and the form of Kueue's Configuration. They stand in the file of `--config`, or in the
+These have the names and the form of Kueue's Configuration. They are in the file of `--config`, or in the
 Configuration that `kueueConfig` names; a section of the file of `--config` wins. Durations are written as `90s`, `5m`
 or `1h30m`. Other fields of a Configuration have no effect, and a warning names them.
 

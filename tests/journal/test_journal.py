@@ -3,6 +3,7 @@
 import gzip
 import os
 import tempfile
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.queue.living import HOUR, MINUTE, SECOND, arrivals, clusters, edited_queue, rule_names, rules_of
 from webhook.diagnostics import SourceError
+from webhook.journal import writer as writer_module
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.read import journal_files
 from webhook.journal.records import Begin, Decided, line_of, record_of
@@ -123,6 +125,21 @@ def test_a_new_day_and_other_rules_begin_a_file(tmp_path):
     writer.end()
     assert writer.due(MONDAY + SECOND)
     writer.close()
+
+
+def test_a_file_is_full_while_records_keep_coming(tmp_path, monkeypatch):
+    """A record every millisecond leaves no second of rest, and the file's bound holds all the same."""
+    monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 0.05)
+    writer = JournalWriter(tmp_path, JournalLimits(total_bytes=8))
+    writer.begin(begin())
+    for number in range(2000):
+        writer.add(WorkloadGone(str(number)))
+        if writer.due(MONDAY):
+            break
+        time.sleep(0.001)
+    full = writer.due(MONDAY)
+    writer.close()
+    assert full
 
 
 def test_the_oldest_files_go_first(tmp_path):

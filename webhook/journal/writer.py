@@ -123,12 +123,15 @@ class JournalWriter:
     def _run(self) -> None:
         """Write until None comes. After an error records are lost until the next file begins."""
         stream: gzip.GzipFile | None = None
-        is_flushed = True
+        due: float | None = None
+        """When what is written must be on the disk, by the monotonic clock."""
         while True:
+            left = None if due is None else due - time.monotonic()
+            if left is not None and left <= 0:
+                due, left, stream = None, None, self._checked(stream)
             try:
-                records = self._waiting.get(timeout=None if is_flushed else FLUSH_SECONDS)
+                records = self._waiting.get(timeout=left)
             except queue.Empty:
-                is_flushed, stream = True, self._checked(stream)
                 continue
             if records is None:
                 _close(stream)
@@ -136,7 +139,8 @@ class JournalWriter:
             self._taken += len(records)
             for record in records:
                 stream = self._write(stream, record)
-            is_flushed = self._unsure == 0
+            if due is None and self._unsure:
+                due = time.monotonic() + FLUSH_SECONDS
 
     def _write(self, stream: gzip.GzipFile | None, record: Record) -> gzip.GzipFile | None:
         """Write one record; give the file for the next, None after an error."""

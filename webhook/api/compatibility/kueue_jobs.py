@@ -174,7 +174,7 @@ _JOBS: Final = (
     Feature(
         "children of a job whose kind is left out",
         FeatureState.OTHER,
-        "run: nobody would admit their owner; Kueue suspends them for good",
+        "run, because no queue admits their owner; Kueue suspends them for good",
         "tests/cluster/jobs/test_managed.py",
     ),
     Feature(
@@ -186,7 +186,7 @@ _JOBS: Final = (
     Feature(
         "annotations of Workloads",
         FeatureState.OTHER,
-        "sluice.dev/arrival and sluice.dev/spec-digest stand beside Kueue's: whoever takes over goes on from them",
+        "sluice.dev/arrival and sluice.dev/spec-digest stand beside Kueue's: a new leader continues from them",
         "tests/cluster/test_change_of_leader.py",
     ),
     Feature(
