@@ -12,7 +12,7 @@ from webhook.cel.functions import rows
 from webhook.cel.lib import regex
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Literal, Node
-from webhook.cel.types import Type
+from webhook.cel.types import Type, TypeKind
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -89,9 +89,18 @@ def _list(checked: Checked, node: CreateList) -> Iterator[Issue]:
             yield Issue(item.pos, "expected type 'optional_type(dyn)' but found 'dyn'")
         elif wanted is None or not wanted.name:
             wanted = found
-        elif wanted != found:
+        elif not _equivalent(wanted, found):
             yield Issue(item.pos, f"expected type '{wanted}' but found '{found}'")
             return
+
+
+def _equivalent(a: Type, b: Type) -> bool:
+    """Whether two types count as one: a wrapper type counts as what it wraps (`Type.IsEquivalentType` of cel-go)."""
+    if a == b:
+        return True
+    if a.name != b.name or len(a.params) != len(b.params):
+        return False
+    return (a.kind is b.kind or TypeKind.WRAPPER in (a.kind, b.kind)) and all(map(_equivalent, a.params, b.params))
 
 
 def _map(checked: Checked, node: CreateMap) -> Iterator[Issue]:
@@ -103,7 +112,7 @@ def _map(checked: Checked, node: CreateMap) -> Iterator[Issue]:
         elif first is None:
             first = (key, value)
         else:
-            if key != first[0]:
+            if not _equivalent(first[0], key):
                 yield Issue(entry.key.pos, f"expected type '{first[0]}' but found '{key}'")
-            if value != first[1]:
+            if not _equivalent(first[1], value):
                 yield Issue(entry.value.pos, f"expected type '{first[1]}' but found '{value}'")
