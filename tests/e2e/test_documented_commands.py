@@ -23,6 +23,7 @@ pytestmark = pytest.mark.cluster
 ELSEWHERE = ("make ", "pip install 'sluice-gate")
 """How the blocks begin that need no cluster: tests/cli/test_run.py does what `make run` does, CI runs `make test`, and
 `make shell` is tested below. The distribution is not on an index."""
+CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 TRACE = "time,namespace,queue,cpu,run\n0,team-a,gpu,1,60\n1,team-a,gpu,1,30\n"
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -99,7 +100,10 @@ def documented(control_plane: ControlPlane, sluice: Sluice) -> Iterator[ControlP
     made: list[dict[str, Any]] = [queue, DEPLOYMENT, *HOOKS]
     for obj in made:
         client.apply(obj)
+    others = {obj["metadata"]["name"]: obj["spec"].get("stopPolicy") for obj in client.items(CLUSTER_QUEUES)}
     yield control_plane
+    for name, policy in others.items():  # a page stops every queue
+        client.merge(f"{CLUSTER_QUEUES}/{name}", {"spec": {"stopPolicy": policy}})
     for obj in reversed(made):
         client.delete(client.path_of(obj))
 
@@ -142,7 +146,7 @@ def test_a_command_does_what_the_page_says(documented: ControlPlane, shell: Shel
     else:
         assert done.stdout
     if "stopPolicy" in block.text:
-        queue = documented.client.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/documented")
+        queue = documented.client.get(f"{CLUSTER_QUEUES}/documented")
         assert queue["spec"]["stopPolicy"] == "Hold"
     if "scale" in block.text:
         assert documented.client.get(documented.client.path_of(DEPLOYMENT))["spec"]["replicas"] == 0

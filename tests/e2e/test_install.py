@@ -91,6 +91,8 @@ def release(
     made.values = (*VALUES, f"--values={home / 'values.yaml'}")
     try:
         made.install()
+        # Which policies the sidecar brings, the leader knows first: until then no job is suspended when it is created.
+        wait(lambda: all(hook.get("rules") for hook in hooks(made)), "what the policies need is registered")
         yield made
     finally:
         with contextlib.suppress(Exception):
