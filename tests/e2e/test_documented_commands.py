@@ -20,9 +20,10 @@ from tests.e2e.sluice import Sluice
 
 pytestmark = pytest.mark.cluster
 
-ELSEWHERE = ("make ", "pip install 'sluice-gate")
+ELSEWHERE = ("make ", "helm ", "pip install 'sluice-gate")
 """How the blocks begin that need no cluster: tests/cli/test_run.py does what `make run` does, CI runs `make test`, and
-`make shell` is tested below. The distribution is not on an index."""
+`make shell` is tested below. tests/e2e/test_crds_takeover.py installs the chart where a Kueue was. The distribution is
+not on an index."""
 CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 TRACE = "time,namespace,queue,cpu,run\n0,team-a,gpu,1,60\n1,team-a,gpu,1,30\n"
 DEPLOYMENT: dict[str, Any] = {
@@ -38,6 +39,21 @@ DEPLOYMENT: dict[str, Any] = {
         },
     },
 }
+IN_A_NAMESPACE: list[dict[str, Any]] = [
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "documented", "namespace": "documented"},
+        "spec": {"clusterQueue": "documented"},
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+        "data": {"controller_manager_config.yaml": "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"},
+    },
+]
+"""A LocalQueue, and Kueue's Configuration as its release stores it."""
 HOOKS: list[dict[str, Any]] = [
     {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -85,9 +101,9 @@ def kubectl() -> Path:
 
 @pytest.fixture(scope="module")
 def documented(control_plane: ControlPlane, sluice: Sluice) -> Iterator[ControlPlane]:
-    """A cluster that has what the pages speak of: a queue, a Job, Kueue's Deployment and its webhooks.
+    """A cluster that has what the pages speak of: queues, Kueue's Deployment, its Configuration and its webhooks.
 
-    The namespace stays: other tests of the process apply it too, and one that is on its way out takes no objects.
+    The namespaces stay: other tests of the process apply them too, and one that is on its way out takes no objects.
     """
     client = control_plane.client
     queue: dict[str, Any] = {
@@ -96,14 +112,20 @@ def documented(control_plane: ControlPlane, sluice: Sluice) -> Iterator[ControlP
         "metadata": {"name": "documented"},
         "spec": {"namespaceSelector": {}},
     }
-    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
-    made: list[dict[str, Any]] = [queue, DEPLOYMENT, *HOOKS]
+    for name in ("kueue-system", "documented"):
+        client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    made: list[dict[str, Any]] = [queue, *IN_A_NAMESPACE, DEPLOYMENT, *HOOKS]
     for obj in made:
         client.apply(obj)
     others = {obj["metadata"]["name"]: obj["spec"].get("stopPolicy") for obj in client.items(CLUSTER_QUEUES)}
+    spaces = {obj["metadata"]["namespace"] for obj in client.items("/apis/kueue.x-k8s.io/v1beta2/localqueues")}
+    labels = {name: client.get(f"/api/v1/namespaces/{name}")["metadata"]["labels"] for name in spaces}
     yield control_plane
     for name, policy in others.items():  # a page stops every queue
         client.merge(f"{CLUSTER_QUEUES}/{name}", {"spec": {"stopPolicy": policy}})
+    for name, before in labels.items():  # and labels every namespace with a queue
+        managed = before.get("sluice.dev/managed")
+        client.merge(f"/api/v1/namespaces/{name}", {"metadata": {"labels": {"sluice.dev/managed": managed}}})
     for obj in reversed(made):
         client.delete(client.path_of(obj))
 
@@ -120,6 +142,7 @@ def shell(documented: ControlPlane, tmp_path: Path) -> Shell:
     shell.environment["PATH"] += f":{kubectl().parent}"
     shell.write("trace.csv", TRACE)
     shell.write("live/.keep", "")
+    shell.write("held", "documented")
     shell.run("sluice init --force")
     shell.run("git init -q -b main . && git add -A && git commit -q -m begin")
     return shell
@@ -142,12 +165,16 @@ def test_a_command_does_what_the_page_says(documented: ControlPlane, shell: Shel
     assert done.returncode == 0, done.stderr
     if ">" in block.text:
         written = shell.folder / block.text.split(">")[1].strip()
-        assert yaml.safe_load(written.read_text())["items"]
+        read = yaml.safe_load(written.read_text())
+        assert read.get("items") or read["kind"] == "Configuration"
     else:
         assert done.stdout
     if "stopPolicy" in block.text:
         queue = documented.client.get(f"{CLUSTER_QUEUES}/documented")
-        assert queue["spec"]["stopPolicy"] == "Hold"
+        assert queue["spec"]["stopPolicy"] == ("Hold" if "Hold" in block.text else "None")
+    if "label namespace" in block.text:
+        labels = documented.client.get("/api/v1/namespaces/documented")["metadata"]["labels"]
+        assert labels["sluice.dev/managed"] == "true"
     if "scale" in block.text:
         assert documented.client.get(documented.client.path_of(DEPLOYMENT))["spec"]["replicas"] == 0
         paths = [documented.client.path_of(obj) for obj in HOOKS]
