@@ -58,6 +58,13 @@ def test_every_page_is_reached():
     assert not [str(page) for page in DOCS.rglob("*.md") if page not in reached]
 
 
+def test_the_index_links_every_page():
+    """A reader finds each page by its task; findings have a list of their own, decisions a folder."""
+    linked = {(DOCS / link.partition("#")[0]).resolve() for link in links(DOCS / "index.md")}
+    pages = {page for page in DOCS.rglob("*.md") if page.parent.name not in ("findings", "decisions")}
+    assert not sorted(str(page) for page in pages - linked - {DOCS / "index.md"})
+
+
 @pytest.mark.parametrize(
     ("target", "is_text"),
     [
