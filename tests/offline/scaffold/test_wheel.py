@@ -94,7 +94,7 @@ def test_without_a_wheel_ci_fails_and_says_what_to_write(wheel, tmp_path, ci):
     failed = run(installing(ci), tmp_path / "site")
     assert failed.returncode == 1
     assert 'pip install "https://HOST/sluice_gate-VERSION-py3-none-any.whl#sha256=HASH"' in failed.stderr
-    assert "sluice init --force --wheel" in failed.stderr
+    assert "run sluice init again with --wheel PATH-OR-URL and the same --ci" in failed.stderr
 
 
 WRONG = (

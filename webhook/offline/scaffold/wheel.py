@@ -19,7 +19,7 @@ SHOWN: Final = "sluice_gate-VERSION-py3-none-any.whl"
 MISSING: Final = (
     "echo 'Sluice is not on a package index yet. Replace these lines with one that installs its wheel:' >&2",
     f"echo '  pip install \"https://HOST/{SHOWN}#sha256=HASH\"' >&2",
-    "echo 'or run: sluice init --force --wheel PATH-OR-URL' >&2",
+    "echo 'or delete this file, and run sluice init again with --wheel PATH-OR-URL and the same --ci' >&2",
     "exit 1",
 )
 """What CI runs where no wheel was given."""
