@@ -563,3 +563,28 @@ def test_an_uninstall_leaves_running_jobs_alone(release: Release, plane: Control
         history.close()
     assert {len(life.starts) for life in running} == {1}
     wait(lambda: left_behind(client) == STAYS, "only what is meant to stay is left")
+
+
+def test_what_an_uninstall_leaves_can_be_deleted(release: Release, plane: ControlPlane, tmp_path: Path) -> None:
+    """By the commands of docs/install.md: a Pod that waits, and the CRDs with objects that nobody uses any more."""
+    client, shell = release.client, Shell(tmp_path)
+    shell.environment |= {"KUBECONFIG": str(plane.kubeconfig)}
+    shell.environment["PATH"] += f":{kubectl().parent}"
+    mark = {"labels": {"kueue.x-k8s.io/managed": "true"}, "finalizers": ["kueue.x-k8s.io/managed"]}
+    spec = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}], "containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "held", "namespace": "left-a", **mark}, "spec": spec}
+    client.create(pod)
+    queue = client.items("/apis/kueue.x-k8s.io/v1beta2/clusterqueues")[0]
+    assert queue["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"]
+    for block in blocks(section("Uninstall", tmp_path)):
+        if block.text.startswith("kubectl delete"):  # what a running Sluice would release
+            printed = [shell.run(f"{line} --dry-run=server") for line in block.text.splitlines()]
+            assert (shell.code, "left" in "".join(printed)) == (0, True), printed
+        elif block.text.startswith("kubectl get"):
+            printed = [shell.run(block.text)]
+            assert (shell.code, "patched" in printed[0]) == (0, True), printed
+    assert "finalizers" not in client.get(client.path_of(pod))["metadata"]
+    shell.run("kubectl delete crd -l app.kubernetes.io/part-of=sluice")
+    assert shell.code == 0
+    assert not [crd for crd in client.items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+                if crd["spec"]["group"] == "kueue.x-k8s.io"]  # fmt: skip
