@@ -170,6 +170,25 @@ def test_a_gate_that_is_removed_is_timed_from_the_admission():
         assert value(registry, "pod_scheduling_gate_removal_seconds_sum", **QUEUE, **labels) == 40
 
 
+@pytest.mark.parametrize(
+    ("gate", "is_counted"),
+    [("kueue.x-k8s.io/admission", True), ("kueue.x-k8s.io/topology", True), ("kueue.x-k8s.io/elastic-job", True),
+     ("x.io/1", False)],
+)  # fmt: skip
+def test_only_gates_of_the_queues_are_timed(gate, is_counted):
+    """Users name gates of their own as they like: each name would be a series more."""
+    registry = CollectorRegistry()
+    _, view, _ = make_controller(MemoryStore())
+    found = merge(held(RESERVED, ADMITTED), {"metadata": {"resourceVersion": "1", "name": "group", "uid": "group"}})
+    view.mirror(WORKLOAD).keep(found)
+    labels = {"kueue.x-k8s.io/pod-group-name": "group"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team-a", "labels": labels}}
+    transitions = Transitions(view, QueueMetrics(registry).workloads, lambda: 1_767_225_660_000)
+    transitions.heard(POD, {**pod, "spec": {"schedulingGates": [{"name": gate}]}}, {**pod, "spec": {}})
+    count = value(registry, "pod_scheduling_gate_removal_seconds_count", **QUEUE, name=gate, is_group="true")
+    assert count == (1 if is_counted else None)
+
+
 def test_a_workload_is_timed_from_the_creation_of_its_job():
     """In the cluster in memory; a job that ran to its end is counted, and of both queues."""
 
@@ -213,6 +232,22 @@ def test_local_queues_are_shown_as_the_settings_say(settings, shown):
     assert value(registry, "local_queue_admitted_workloads_total", **LOCAL, **RANKED) == expected
     assert value(registry, "local_queue_status", **LOCAL, active="False") == expected
     assert value(registry, "admitted_workloads_total", **QUEUE, **RANKED) == 1
+
+
+def test_a_local_queue_that_is_gone_has_no_series():
+    """Nor does what ends after it bring them back, or one whose queue never existed make some."""
+    registry, (_, _, queue, door) = CollectorRegistry(), queues("2")
+    report = QueueMetrics(registry)
+    _, view, _ = make_controller(MemoryStore())
+    report.workloads.names = QueueNames(view, QueueSettings())
+    door = merge(door, {"metadata": {"uid": "1", "resourceVersion": "1"}})
+    view.mirror(LOCAL_QUEUE).keep(door)
+    for doors, expected in (([door], 1), ([], None), ([], None)):
+        report.workloads.finished(held(RESERVED, ADMITTED), 1.0)
+        report.tallies(at_once(tally([queue], doors, Known.of([], [], {}), WorkloadCounts())))
+        assert value(registry, "local_queue_finished_workloads_total", **LOCAL, **RANKED) == expected
+        view.mirror(LOCAL_QUEUE).drop(door)
+    assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) == 3
 
 
 def in_cohorts() -> list[dict[str, Any]]:

@@ -23,11 +23,11 @@ class QueueNames:
         self._selects = compile_selector(local.selector) if local.selector is not None else None
 
     def shows(self, name: str, namespace: str) -> bool:
-        """Say whether the settings ask for the metrics of a LocalQueue."""
-        if self._view is None or (self._on and self._selects is None):
+        """Say whether a LocalQueue is there, and the settings ask for its metrics."""
+        if self._view is None:
             return self._on
         found = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
-        return self._on and found is not None and self.selects(found)
+        return found is not None and self.selects(found)
 
     def selects(self, local: Mapping[str, Any]) -> bool:
         """Say the same of a LocalQueue that is there."""

@@ -6,20 +6,25 @@ Heard while this replica leads, whoever wrote it. What ended before is not count
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
+from webhook.cluster.jobs.placement import TOPOLOGY_GATE
 from webhook.cluster.jobs.pods_ready import STARTED
 from webhook.cluster.queues.workload_metrics import WorkloadMetrics, queue_of
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PAST, PODS_READY, QUOTA_RESERVED, REPLACED
 from webhook.jobs.describe import at
-from webhook.jobs.elastic import SLICE, annotation
+from webhook.jobs.elastic import ELASTIC, SLICE, annotation
+from webhook.jobs.kinds import KINDS
 from webhook.jobs.owners import controller_of
 from webhook.jobs.pod_groups import group_of
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.objects import Object, key_of, uid_of
+
+_GATES: Final = frozenset({TOPOLOGY_GATE, ELASTIC, *(row.gate for row in KINDS if row.gate)})
 
 
 class Transitions:
@@ -62,7 +67,7 @@ class Transitions:
             self._metrics.ready(new, now)
 
     def _pod(self, old: Object, new: Object) -> None:
-        gone = [name for name in _gates(old) if name not in _gates(new)]
+        gone = sorted(_gates(old) - _gates(new))
         workload = self._workload_of(new) if gone else None
         if workload is None or not holds(workload, ADMITTED):
             return
@@ -90,5 +95,6 @@ def _at(condition: Object) -> int:
     return milliseconds(condition.get("lastTransitionTime"))
 
 
-def _gates(pod: Object) -> list[str]:
-    return [str(gate.get("name")) for gate in at(pod, ("spec", "schedulingGates")) or ()]
+def _gates(pod: Object) -> frozenset[str]:
+    """Give the gates of a pod that are the queues' own; a user's may have any name, and each would be a series."""
+    return _GATES & {gate.get("name") for gate in at(pod, ("spec", "schedulingGates")) or ()}
