@@ -109,3 +109,40 @@ def test_a_queue_that_the_core_does_not_know_yet_has_no_condition():
         return found
 
     assert asyncio.run(go()) == [[False, False], [True, True]]
+
+
+@pytest.mark.parametrize("is_heard_first", [True, False], ids=["heard before the answer", "heard after it"])
+def test_one_made_again_is_written_at_once(is_heard_first):
+    """A write that meets the deletion of its object says nothing of another object with its name."""
+
+    async def go():
+        stage = Stage()
+        for obj in (*queues("1", cohortName="all"), cohort("all")):
+            await stage.create(obj)
+        stage.follow()
+        answer = stage.patch
+
+        def heard():
+            gone = stage.view.mirror(COHORT).get("all")
+            stage.view.mirror(COHORT).drop(gone)
+            stage.publisher.heard(COHORT, gone, None)
+
+        async def missed(gvk, name, *rest, **options):
+            if gvk != COHORT:
+                return await answer(gvk, name, *rest, **options)
+            await stage.store.delete(COHORT, "all", None)
+            if is_heard_first:
+                heard()
+            raise NotFound("no such Cohort")
+
+        stage.store.patch = missed  # type: ignore[method-assign]
+        await stage.publisher.publish()
+        if not is_heard_first:
+            heard()
+        stage.store.patch = answer  # type: ignore[method-assign]
+        kept = len(stage.publisher._refused)
+        await stage.create(cohort("all"))
+        await stage.publisher.publish()
+        return stage.patches["Cohort"], kept
+
+    assert asyncio.run(go()) == (1, 0)

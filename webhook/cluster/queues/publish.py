@@ -20,9 +20,9 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.in_use import unheld, unmarked, unnamed
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import NotFound, Refused, StoreError
-from webhook.store.objects import Object, key_of
+from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Publisher:
         self._view, self._writer, self._clock_ms = means.view, means.writer, means.clocks.milliseconds
         self._report, self._core, self._counts = report, core, counts
         self._changed, self._revision, self._last = True, -1, 0
-        self._refused: dict[tuple[str, str, str, str], int] = {}
+        self._refused: dict[tuple[str, str], int] = {}
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view."""
@@ -54,9 +54,9 @@ class Publisher:
         self._changed = True
         if gvk.kind == WORKLOAD.kind:
             self._counts.heard(old, new)
-        elif new is None and old is not None:
+        elif old is not None and (new is None or uid_of(new) != uid_of(old)):
             for what in (_STATUS, _FINALIZERS):
-                self._refused.pop((what, gvk.kind, *key_of(old)), None)
+                self._refused.pop((what, uid_of(old)), None)
 
     def _is_news(self) -> bool:
         """Say whether anything may have to be written: since the last time, or because a while has passed."""
@@ -121,8 +121,11 @@ class Publisher:
             await self._do(queue, _STATUS, partial(self._writer.status, queue, status))
 
     async def _do(self, obj: Object, what: str, write: Callable[[], Awaitable[Object]]) -> bool:
-        """Do a write; say whether that was done. What failed is done the next time, what was refused in a minute."""
-        key, name = (what, obj["kind"], *key_of(obj)), "/".join(filter(None, key_of(obj)))
+        """Do a write; say whether that was done. What failed is done the next time, what was refused in a minute.
+
+        Of an object that was deleted meanwhile nothing is kept: one of the same name is another.
+        """
+        key, name = (what, uid_of(obj)), "/".join(filter(None, key_of(obj)))
         if self._last < self._refused.get(key, 0):
             return False
         try:
@@ -130,7 +133,8 @@ class Publisher:
         except (Refused, NotFound) as error:
             is_new = isinstance(error, Refused) and key not in self._refused
             log.log(logging.ERROR if is_new else logging.INFO, _NOT_WRITTEN, what, obj["kind"], name, error)
-            self._refused[key] = self._last + REFUSED
+            if self._view.mirror(gvk_of(obj)).by_uid(uid_of(obj)) is not None:
+                self._refused[key] = self._last + REFUSED
             return False
         except StoreError as error:
             log.info(_NOT_WRITTEN, what, obj["kind"], name, error)
