@@ -69,6 +69,7 @@ def waiting(name: str, queue: str, **spec: Any) -> dict[str, Any]:
 
 
 ADMITTED = {"conditions": [{"type": "QuotaReserved", "status": "True"}], "admission": {"clusterQueue": "q-1"}}
+RUNS = {"status": {**ADMITTED, "conditions": [*ADMITTED["conditions"], {"type": "Admitted", "status": "True"}]}}
 THERE = [
     *(cluster_queue(f"q-{n}", "1") for n in (1, 2)),
     *(local_queue("team-a", f"l-{n}", f"q-{n}") for n in (1, 2)),
@@ -137,6 +138,71 @@ def test_messages_have_turns_and_reasons_have_none():
     writes, messages = asyncio.run(go())
     assert writes == [20, 1, 1, 1, 1, 16, 20]
     assert messages == {"1 free"}
+
+
+def told_apart(stage: Stage, numbers: range, message: str) -> list[str]:
+    """Set the explanations of some Workloads; give their keys."""
+    keys = [f"team-a/w-{n}" for n in numbers]
+    stage.told |= {
+        key: Pending(key, "cq", PendingPlace.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, message) for key in keys
+    }
+    return keys
+
+
+@pytest.mark.parametrize("leave", ["deleted", "admitted", "other reason", "as before"])
+def test_those_that_wait_for_a_turn_no_longer_take_none(leave):
+    """The next one that waits has it."""
+
+    async def go():
+        stage = Stage()
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(30)))
+        await stage.upkeep.run(told_apart(stage, range(30), "3 free"))
+        stage.now += AGAIN
+        await stage.upkeep.run(told_apart(stage, range(30), "2 free"))  # the first has its turn
+        gone, mirror = range(1, 29), stage.view.mirror(WORKLOAD)
+        if leave in ("deleted", "admitted"):
+            for n in gone:
+                old = mirror.get(f"w-{n}", "team-a")
+                if leave == "deleted":
+                    mirror.drop(old)
+                    stage.upkeep.heard(WORKLOAD, old, None)
+                else:
+                    mirror.keep(new := await stage._patch(WORKLOAD, f"w-{n}", "team-a", RUNS, subresource="status"))
+                    stage.upkeep.heard(WORKLOAD, old, new)
+            await stage.upkeep.run(())
+        elif leave == "other reason":
+            for n in gone:
+                key = f"team-a/w-{n}"
+                stage.told[key] = Pending(key, "cq", PendingPlace.INADMISSIBLE, Reason.EXCEEDS_MAX_QUOTA, "too much")
+            await stage.upkeep.run(f"team-a/w-{n}" for n in gone)
+        else:
+            await stage.upkeep.run(told_apart(stage, gone, "3 free"))
+        stage.now += TURN
+        before = stage.writes
+        await stage.upkeep.run(())
+        return stage.writes - before, find(mirror.get("w-29", "team-a"), "sluice.dev/Waiting")["message"]
+
+    assert asyncio.run(go()) == (1, "2 free")
+
+
+def test_a_turn_that_was_not_used_is_not_kept():
+    """Of messages that are as before when the turn comes, the next change waits in line as others do."""
+
+    async def go():
+        stage, writes = Stage(), []
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+        await stage.upkeep.run(told_apart(stage, range(20), "3 free"))
+        stage.now += AGAIN
+        await stage.upkeep.run(told_apart(stage, range(20), "2 free"))
+        await stage.upkeep.run(told_apart(stage, range(1, 20), "3 free"))
+        stage.now += 30 * TURN
+        for message in ("3 free", "1 free"):
+            before = stage.writes
+            await stage.upkeep.run(told_apart(stage, range(1, 20), message))
+            writes.append(stage.writes - before)
+        return writes
+
+    assert asyncio.run(go()) == [0, 1]
 
 
 def test_a_status_that_is_refused_is_tried_once_a_minute():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.api.configuration.sections import Retention
@@ -73,8 +73,9 @@ class Upkeep:
         self._later: list[tuple[int, str]] = []
         self._alarms: dict[str, int] = {}
         self._written: dict[str, int] = {}
-        self._turns: dict[str, int] = {}
-        self._last_turn = 0
+        self._waiting: dict[str, None] = {}
+        self._turns: dict[str, None] = {}
+        self._next_turn = 0
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view; what it concerns is named by the next run."""
@@ -96,7 +97,7 @@ class Upkeep:
 
     def _forget(self, key: str) -> None:
         self._written.pop(key, None)
-        self._turns.pop(key, None)
+        self._waiting.pop(key, None)
 
     def _look_at(self, key: str, when: int) -> None:
         """Look at a Workload at a time, though nothing changed by then; one alarm each is enough, the earliest."""
@@ -112,6 +113,8 @@ class Upkeep:
             _, key = heapq.heappop(self._later)
             self._alarms.pop(key, None)
             self._due[key] = None
+        self._turns = dict.fromkeys(self._hand_out(now))
+        self._due.update(self._turns)
         causes, self._causes = self._causes, {}
         named = every_workload(self._view) if self._all else affected(self._view, causes)
         self._all = False
@@ -177,6 +180,7 @@ class Upkeep:
         name = str(at(workload, ("status", "admission", "clusterQueue")) or "")
         target = self._view.mirror(CLUSTER_QUEUE).get(name)
         if holds(workload, ADMITTED):
+            self._forget(key)
             if target is None:
                 self._beyond_queues(key, workload, name)
             return
@@ -211,22 +215,35 @@ class Upkeep:
     async def _write(self, key: str, workload: Object, status: dict[str, Any]) -> None:
         old = workload.get("status") or {}
         if merge(old, status) == old:
+            self._waiting.pop(key, None)
             return
         now = self._clock_ms()
-        if _skeleton(workload) == _skeleton({"status": status}) and (turn := self._turn(key, now)) > now:
-            self._look_at(key, turn)
+        if _skeleton(workload) == _skeleton({"status": status}) and not self._has_turn(key, now):
             return
         self._forget(key)
         self._written[key] = now
         self._tell(workload, await self._writer.status(workload, status))
 
-    def _turn(self, key: str, now: int) -> int:
-        """Give the time from which the messages of a Workload may be written, or at which to ask again."""
+    def _has_turn(self, key: str, now: int) -> bool:
+        """Say whether the messages of a Workload may be written; it is looked at again when they may."""
         if (again := self._written.get(key, -AGAIN) + AGAIN) > now:
-            return again
-        if key not in self._turns:
-            self._turns[key] = self._last_turn = max(now, self._last_turn + TURN)
-        return self._turns[key]
+            self._look_at(key, again)
+            return False
+        if key in self._turns:
+            return True
+        if self._waiting or self._next_turn > now:
+            self._waiting[key] = None
+            return False
+        self._next_turn = now + TURN
+        return True
+
+    def _hand_out(self, now: int) -> Iterator[str]:
+        """Give those whose turn it is, the longest waiting first: one for each turn that has passed."""
+        while self._waiting and self._next_turn <= now:
+            self._next_turn += TURN
+            key = next(iter(self._waiting))
+            del self._waiting[key]
+            yield key
 
     def _tell(self, before: Object, after: Object) -> None:
         """Tell by an Event why one waits, where that is another reason than before."""
