@@ -51,14 +51,21 @@ def test_a_workload_that_is_refused_shows_at_its_job(made):
 
 
 def test_a_group_that_is_not_complete_says_so():
-    """To the pods that are there."""
+    """Once, at its first pod: not again at each pod that comes."""
 
     async def go():
         async with small_cluster(*queues("1")) as w:
-            await w.create(member("a", total=3))
-            return await told(w, "a", "ErrWorkloadCompose")
+            await w.create(member("a", total=9))
+            first = await told(w, "a", "ErrWorkloadCompose")
+            for number in range(7):
+                await w.create(member(f"b-{number}", total=9))
+            await w.create(member("last", group="h", total=2))
+            await told(w, "last", "ErrWorkloadCompose")
+            events = [e for e in (await w.store.list(EVENT)).items if e["reason"] == "ErrWorkloadCompose"]
+            return first, sorted((event["involvedObject"]["name"], event["count"]) for event in events)
 
-    assert asyncio.run(go()) == ("Warning", "pod group g has 1 of 3 pods that may run")
+    note = "pod group g has fewer than 9 pods that may run"
+    assert asyncio.run(go()) == (("Warning", note), [("a", 1), ("last", 1)])
 
 
 def test_a_victim_is_told_for_whom_it_goes():

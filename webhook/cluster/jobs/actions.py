@@ -47,6 +47,8 @@ from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
+NOT_COMPOSED: Final = "ErrWorkloadCompose"
+"""Why an Event tells that a job has no Workload, or an old one."""
 OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES})
 """Annotations of a Workload that are not its job's."""
 
@@ -158,7 +160,7 @@ class Actions:
     def tell_refused(self, owners: Iterable[Object], why: str) -> None:
         """Tell those whom a Workload would belong to why they have none, or an old one."""
         for owner in owners:
-            self._events.tell(owner, "ErrWorkloadCompose", why, warning=True)
+            self._events.tell(owner, NOT_COMPOSED, why, warning=True)
 
     async def _resize(self, job: Object, described: Job, workload: Object) -> None:
         """Give a Workload the number of pods that its elastic job has."""
@@ -325,11 +327,11 @@ class Actions:
         except Refused as error:
             self.tell_refused((job,), str(error))
             raise
-        note = f"Updated not matching Workload for suspended job: {_name(workload)}"
-        before, after = annotation(workload, GATE), annotation(draft, GATE)
-        if before != after:
-            note = f'Updated workload AdmissionGatedBy to "{after}"'
-        self._events.tell(job, "UpdatedWorkload", note)
+        if (gate := annotation(draft, GATE)) != annotation(workload, GATE):
+            self._events.tell(job, "UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{gate}"')
+        else:
+            note = _name(workload)
+            self._events.tell(job, "UpdatedWorkload", f"Updated not matching Workload for suspended job: {note}")
 
     async def _renew(self, workload: Object, draft: Object) -> None:
         metadata, new = {**workload["metadata"]}, draft["metadata"]

@@ -13,7 +13,7 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import FLAVOR, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.jobs.actions import Actions
+from webhook.cluster.jobs.actions import NOT_COMPOSED, Actions
 from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step, places, replacement
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.placement import started
@@ -92,12 +92,17 @@ class PodGroups:
         return POLL if step is GroupStep.END else SOON
 
     def _tell(self, name: str, pods: Sequence[Object], workload: Object | None) -> None:
-        """Tell the pods of a group what it waits for: for others of it, or for the checks of its Workload."""
+        """Tell what a group waits for: its pods for the checks of its Workload, or its oldest one for others of it.
+
+        The note has no number that changes, so that a pod that comes is no news of those that are there.
+        """
         if workload is not None:
             if holds(workload, QUOTA_RESERVED) and not holds(workload, ADMITTED):
                 tell_checks(self._events, pods, workload)
-        elif (there := sum(map(may_run, pods))) < (total := total_of(pods) if pods else 0):
-            self._actions.tell_refused(pods, f"pod group {name} has {there} of {total} pods that may run")
+        elif pods and sum(map(may_run, pods)) < (total := total_of(pods)):
+            self._events.tell(
+                pods[0], NOT_COMPOSED, f"pod group {name} has fewer than {total} pods that may run", warning=True
+            )
 
     async def refresh(self, namespace: str, name: str) -> None:
         """Read a group from the store itself."""
