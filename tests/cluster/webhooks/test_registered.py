@@ -199,6 +199,60 @@ def test_one_that_was_written_meanwhile_is_looked_at_again():
     run(story)
 
 
+def test_what_the_leader_may_not_write_differs():
+    """One that is refused, or says nowhere where the server is, is told, and the other is written all the same."""
+
+    class Refusing(MemoryStore):
+        async def update(self, obj, **options):
+            if obj["kind"] == MUTATING.kind:
+                raise Refused("forbidden: User cannot update resource")
+            return await super().update(obj, **options)
+
+    async def story(cluster):
+        cluster.store = Refusing()
+        await cluster.register()
+        replica = cluster.replica("everything")
+        await replica.look()
+        assert replica.differs
+        assert replica.detail == (
+            f"{MUTATING.kind} registered for other policies than those in force; "
+            f"{MUTATING.kind}: forbidden: User cannot update resource"
+        )
+        written = (await cluster.store.get(VALIDATING, "sluice"))["webhooks"]
+        assert written == configurations(needed("everything"), SERVICE, OPTIONS)[1]["webhooks"]
+        cluster.store = MemoryStore()
+        empty, other = configurations(needed("one"), SERVICE, OPTIONS)
+        await cluster.store.create({**empty, "webhooks": []})
+        await cluster.store.create(other)
+        replica = cluster.replica("everything")
+        await replica.look()
+        assert replica.differs
+        assert "run `sluice register`" in replica.detail
+
+    run(story)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_look_that_is_cancelled_at_a_reload_ends(turns):
+    """However close the two are."""
+
+    async def story(cluster):
+        await cluster.register()
+        replica = cluster.replica("one", writes=False)
+        following = asyncio.create_task(replica.follow())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        replica.reloaded()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        following.cancel()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert following.cancelled()
+
+    run(story)
+
+
 def test_what_cannot_be_read_is_told_and_tried_again():
     """Without the right to read them, the detail of readiness has the API server's words."""
 

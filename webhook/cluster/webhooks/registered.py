@@ -132,26 +132,34 @@ class Registered:
         while True:
             try:
                 await self.look()
-            except (StoreError, ValueError) as error:
+            except StoreError as error:
                 self.detail = str(error)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), EVERY)
+                async with asyncio.timeout(EVERY):  # `wait_for` swallows a cancellation that meets it in Python 3.11
+                    await self._news.wait()
             self._news.clear()
 
     async def look(self) -> None:
-        """Compare, and write what differs where that is this replica's part. Raises StoreError, ValueError."""
-        hooks, other, lacking = self._needed(), [], []
+        """Compare, and write what differs where that is this replica's part; what is refused differs still.
+
+        Raises StoreError where one cannot be read.
+        """
+        hooks, other, lacking, why = self._needed(), list[str](), list[str](), list[str]()
         for gvk, _ in CONFIGURATIONS:
             try:
                 found = await self._store.get(gvk, self._release.name)
             except NotFound:
                 lacking.append(gvk.kind)
                 continue
-            wanted = adapted(found, hooks, self._release.namespace)
-            if wanted["webhooks"] != found.get("webhooks") and not await self._written(wanted, gvk):
-                other.append(gvk.kind)
+            try:
+                wanted = adapted(found, hooks, self._release.namespace)
+                if wanted["webhooks"] == found.get("webhooks") or await self._written(wanted, gvk):
+                    continue
+            except (StoreError, ValueError) as error:
+                why.append(f"{gvk.kind}: {error}")
+            other.append(gvk.kind)
         self.differs = bool(other or lacking)
-        self.detail = "; ".join(filter(None, (_lacking(lacking), _other(other))))
+        self.detail = "; ".join(filter(None, (_lacking(lacking), _other(other), *why)))
 
     async def _written(self, wanted: Object, gvk: GroupVersionKind) -> bool:
         if self._may_write is None or not await self._may_write():
