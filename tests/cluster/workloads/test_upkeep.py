@@ -205,6 +205,24 @@ def test_a_turn_that_was_not_used_is_not_kept():
     assert asyncio.run(go()) == [0, 1]
 
 
+def test_the_time_without_the_lead_gives_no_turns():
+    """One that leads again after an hour does not write at once all that waited when it lost the lead."""
+
+    async def go():
+        stage = Stage()
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+        await stage.upkeep.run(told_apart(stage, range(20), "3 free"))
+        stage.now += AGAIN
+        await stage.upkeep.run(told_apart(stage, range(20), "2 free"))
+        stage.now += 60 * AGAIN
+        before = stage.writes
+        stage.upkeep.look_at_all()
+        await stage.upkeep.run(())
+        return stage.writes - before
+
+    assert asyncio.run(go()) == 1
+
+
 def test_a_status_that_is_refused_is_tried_once_a_minute():
     """It is not sent again in each pass."""
 

@@ -92,8 +92,9 @@ class Upkeep:
             self._causes[gvk.kind, *key_of(obj)] = None
 
     def look_at_all(self) -> None:
-        """Look at every Workload the next time."""
+        """Look at every Workload the next time: this replica leads since now, and the turns before were another's."""
         self._all = True
+        self._waiting.clear()
 
     def _forget(self, key: str) -> None:
         self._written.pop(key, None)
