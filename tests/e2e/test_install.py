@@ -103,7 +103,7 @@ def release(
 def refusals(node: Node) -> list[str]:
     """What the API server refused the pods for want of rights."""
     logs: list[Path] = list(node.plane.logs.glob("sluice-*.log"))
-    return [line for path in logs for line in path.read_text().splitlines() if "forbidden" in line]
+    return [line for path in logs for line in path.read_text().splitlines() if "forbidden: User" in line]
 
 
 def secret(release: Release) -> dict:

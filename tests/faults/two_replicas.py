@@ -161,11 +161,16 @@ class Run:
     def finish(self) -> None:
         """Wait for the last Job, and assert that every law was kept."""
         try:
-            self.plane.wait(f"{len(self.names)} Jobs are complete", lambda: self.over or self.judge.broken)
-            self.plane.wait("their Workloads have ended", lambda: not self.judge.lost(self.names) or self.judge.broken)
+            self._until_none("one more Job is complete", lambda: len(self.names) - self.complete)
+            self._until_none("one more Workload has ended", lambda: len(self.judge.lost(self.names)))
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.judge.lost(self.names)[:5]}") from None
         assert self.judge.broken == []
+
+    def _until_none(self, what: str, left: Callable[[], int]) -> None:
+        """Wait as long as fewer are left each time; raises TimeoutError where no more comes."""
+        while (before := left()) and not self.judge.broken:
+            self.plane.wait(f"{what}, of {before}", lambda before=before: left() < before or self.judge.broken)
 
     def close(self) -> None:
         """End the watches, and delete the Jobs."""
