@@ -79,7 +79,13 @@ NAMES = {
     "RESOURCE": "jobs",
 }
 """What stands for the names that a reader fills in."""
-INCOMPLETE = {"kubectl apply", "kubectl get -o yaml", "kubectl sluice", "kubectl -n NS describe certificate"}
+INCOMPLETE = {
+    "kubectl apply",
+    "kubectl delete",
+    "kubectl get -o yaml",
+    "kubectl sluice",
+    "kubectl -n NS describe certificate",
+}
 """What a page names as a whole, without what it is applied to; and a kind of cert-manager."""
 NAMED = {
     command: page
