@@ -19,7 +19,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.documents import read
 from webhook.kube.gvk import GroupVersionKind, GroupVersionResource
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.result import CostObserver, Observer
+from webhook.policy.evaluation.observers import CostObserver, Observer
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.model import Policy
 from webhook.policy.request import Request

@@ -18,7 +18,8 @@ from webhook.kube.patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.invocation import configuration_error
 from webhook.policy.evaluation.mutate import mutate as run_mutating
-from webhook.policy.evaluation.result import FAILURE_KEY, EvaluationResult, Observer
+from webhook.policy.evaluation.observers import Observer
+from webhook.policy.evaluation.result import FAILURE_KEY, EvaluationResult
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.evaluation.validate import validate as run_validating
 from webhook.policy.facts import FactError, Unanswered

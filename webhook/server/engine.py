@@ -15,7 +15,7 @@ from webhook.admission.gate import Gate, Question
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import Request
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.result import Observer
+from webhook.policy.evaluation.observers import Observer
 from webhook.policy.facts import Facts
 
 

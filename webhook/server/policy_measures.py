@@ -14,7 +14,7 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from webhook.policy.evaluation.result import Observer
+from webhook.policy.evaluation.observers import Observer
 from webhook.policy.model import Policy
 
 TIMED: Final = 64

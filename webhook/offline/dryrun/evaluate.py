@@ -18,7 +18,7 @@ from webhook.offline.dryrun.missing import missing_facts, missing_queues, select
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.result import Observer
+from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 from webhook.policy.request import Request

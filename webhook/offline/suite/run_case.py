@@ -26,7 +26,7 @@ from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_
 from webhook.offline.suite.suite_file import LAW, Case, resolve
 from webhook.offline.suite.unmatched import unmatched
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.result import Observer
+from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.matching.exceptions import read_date
 from webhook.policy.queue_rules.files import rules_among

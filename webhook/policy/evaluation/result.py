@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from webhook.documents import Path
+from webhook.policy.evaluation.observers import Observer
 from webhook.policy.facts import Question
 from webhook.policy.loading.shapes import dotted
 from webhook.policy.model import Policy
@@ -28,27 +28,6 @@ class Denial:
         """The denial as the user reads it: policy, template, what to change."""
         where = f"{dotted(self.place)}: " if self.place else ""
         return f"{self.policy}: {where}{self.message}"
-
-
-class Observer(Protocol):
-    """Told what happened in an evaluation: coverage and explanations listen, the server does not."""
-
-    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
-        """Take note that a clause (`validations`, `matchConditions` ...) came to an outcome (`true`, `error` ...)."""
-
-
-@runtime_checkable
-class CostObserver(Protocol):
-    """An observer who is told, too, what the expressions of each policy cost: counting takes ten times the evaluation.
-
-    It names `saw` again: mypyc lets no class that `isinstance` may ask for inherit from a protocol that it compiles.
-    """
-
-    def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
-        """As that of `Observer`."""
-
-    def spent(self, policy: Policy, units: int) -> None:
-        """Take note that a policy's expressions, its conditions left aside, cost so much on one object."""
 
 
 class EvaluationResult:

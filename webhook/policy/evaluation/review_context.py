@@ -11,7 +11,8 @@ from webhook.jobs.describe import describe, queue_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import owned
 from webhook.policy.evaluation.authorizer import authorizers
-from webhook.policy.evaluation.result import CostObserver, EvaluationResult, Observer
+from webhook.policy.evaluation.observers import CostObserver, Observer
+from webhook.policy.evaluation.result import EvaluationResult
 from webhook.policy.facts import Facts
 from webhook.policy.match_resources import labels_of
 from webhook.policy.model import Policy
