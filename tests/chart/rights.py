@@ -19,6 +19,7 @@ from webhook.cluster.api.live_store import LiveStore
 from webhook.documents import read
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.store import mirror
 from webhook.store.memory import MemoryStore
 
 FILE = Path(__file__).with_name("rights.yaml")
@@ -102,6 +103,8 @@ def rights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     yield
     known = dict(rows())
     assert sorted(sent - known.keys() - set(_of_parameters(sent))) == [], f"what Sluice sends and {FILE.name} lacks"
+    if not str(mirror.__file__).endswith(".py"):
+        return  # compiled code has no frames: not all that it sends is seen
     name = request.node.nodeid
     assert (
         sorted(right for right, told in known.items() if told in (name, name.partition("[")[0]) and right not in sent)
