@@ -1,6 +1,7 @@
 """Pytest fixtures: one control plane for the whole session, with nodes; its logs stay when a test failed."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,9 +12,9 @@ from tests.controlplane.cluster import ControlPlane, start
 NODES = (nodes.node("cpu-1"), nodes.node("cpu-2"), nodes.gpu_node("gpu-1"), nodes.gpu_node("gpu-2"))
 
 
-@pytest.fixture(scope="session")
-def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """A started control plane with two plain nodes and two GPU nodes, all ready."""
+@contextmanager
+def with_nodes(session: pytest.Session) -> Iterator[ControlPlane]:
+    """A control plane with two plain nodes and two GPU nodes, all ready, until the block ends."""
     plane = start()
     try:
         client = plane.client
@@ -21,7 +22,14 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         plane.wait("all nodes are ready", lambda: all(map(nodes.is_ready, client.items("/api/v1/nodes"))))
         yield plane
     finally:
-        plane.stop(keep_logs=request.session.testsfailed > 0)
+        plane.stop(keep_logs=session.testsfailed > 0)
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """The control plane that the tests of a process share."""
+    with with_nodes(request.session) as plane:
+        yield plane
 
 
 @pytest.fixture

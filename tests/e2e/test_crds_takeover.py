@@ -11,10 +11,9 @@ from time import monotonic
 import pytest
 
 from tests.chart.helm import helm
-from tests.controlplane import nodes
 from tests.controlplane.client import ApiError, Client
-from tests.controlplane.cluster import ControlPlane, start
-from tests.controlplane.fixtures import NODES
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import with_nodes
 from tests.e2e.kueue_crds import CONVERTED, crds_of_kueue
 from tests.e2e.node import Node
 from tests.e2e.release import Release
@@ -49,13 +48,8 @@ OBJECTS = [
 @pytest.fixture(scope="module")
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane of its own, in which a Kueue was: its CRDs by Helm, and objects."""
-    made = start()
-    try:
-        nodes.add(made.client, *NODES)
-        made.wait("all nodes are ready", lambda: all(map(nodes.is_ready, made.client.items("/api/v1/nodes"))))
+    with with_nodes(request.session) as made:
         yield made
-    finally:
-        made.stop(keep_logs=request.session.testsfailed > 0)
 
 
 @pytest.fixture(scope="module")

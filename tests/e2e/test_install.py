@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import nodes
 from tests.controlplane.client import ApiError, Client
-from tests.controlplane.cluster import ControlPlane, start
-from tests.controlplane.fixtures import NODES
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import with_nodes
 from tests.controlplane.metrics import failed_calls
 from tests.docs.console import Shell, agrees, steps
 from tests.docs.markdown import DOCS, blocks
@@ -40,13 +39,8 @@ RECIPE = "A git sidecar, for example:\n\n```yaml\n"
 @pytest.fixture(scope="module")
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane of its own: the other tests have a Sluice in theirs."""
-    made = start()
-    try:
-        nodes.add(made.client, *NODES)
-        made.wait("all nodes are ready", lambda: all(map(nodes.is_ready, made.client.items("/api/v1/nodes"))))
+    with with_nodes(request.session) as made:
         yield made
-    finally:
-        made.stop(keep_logs=request.session.testsfailed > 0)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import nodes
 from tests.controlplane.client import Client
-from tests.controlplane.cluster import ControlPlane, start
-from tests.controlplane.fixtures import NODES
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import with_nodes
 from tests.e2e.crds import install
 from tests.e2e.kueue_crds import crds_of_kueue
 from tests.e2e.sluice import Sluice, managed
@@ -108,14 +107,9 @@ def hold(client: Client, policy: str) -> None:
 @pytest.fixture
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """A control plane of its own: its CRDs are Kueue's."""
-    made = start()
-    try:
-        nodes.add(made.client, *NODES)
-        made.wait("all nodes are ready", lambda: all(map(nodes.is_ready, made.client.items("/api/v1/nodes"))))
+    with with_nodes(request.session) as made:
         install(made, *crds_of_kueue())
         yield made
-    finally:
-        made.stop(keep_logs=request.session.testsfailed > 0)
 
 
 @pytest.fixture
