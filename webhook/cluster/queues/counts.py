@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import assignments_of
-from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, FINISHED, NO_RESERVATION, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import (
+    ADMITTED,
+    EVALUATION,
+    FINISHED,
+    NO_RESERVATION,
+    QUOTA_RESERVED,
+    cluster_queue_of,
+)
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, key_of
@@ -75,7 +82,7 @@ class WorkloadCounts:
     def _count(self, workload: Object, sign: int) -> None:
         namespace, name = key_of(workload)
         local = f"{namespace}/{at(workload, ('spec', 'queueName')) or ''}"
-        way = local, str(at(workload, ("status", "admission", "clusterQueue")) or "")
+        way = local, cluster_queue_of(workload)
         count = self.by_way.setdefault(way, WorkloadCount())
         if holds(workload, FINISHED):
             count.finished += sign

@@ -20,8 +20,8 @@ from webhook import __version__
 from webhook.cluster.core.protocol import CohortFacts
 from webhook.cluster.queues.counts import FlavorResource
 from webhook.cluster.queues.status import QueueCount, QueueCounts
+from webhook.cluster.queues.workload_metrics import ROLE
 
-_ROLE: Final = "replica_role"
 _QUEUE: Final = ("name", "namespace")
 _CELL: Final = ("flavor", "resource")
 _WHY: Final = ("reason", "underlying_cause")
@@ -190,7 +190,7 @@ def _of_build() -> Metric:
 
 
 def _gauge(name: str, words: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"kueue_{name}", words, labels=[*labels, _ROLE])
+    return GaugeMetricFamily(f"kueue_{name}", words, labels=[*labels, ROLE])
 
 
 def _number(share: float) -> float:

@@ -13,8 +13,17 @@ from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.placement import TOPOLOGY_GATE
 from webhook.cluster.jobs.pods_ready import STARTED
-from webhook.cluster.queues.workload_metrics import WorkloadMetrics, queue_of
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PAST, PODS_READY, QUOTA_RESERVED, REPLACED
+from webhook.cluster.queues.workload_metrics import WorkloadMetrics
+from webhook.cluster.workloads.conditions import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PAST,
+    PODS_READY,
+    QUOTA_RESERVED,
+    REPLACED,
+    cluster_queue_of,
+)
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import ELASTIC, SLICE, annotation
 from webhook.jobs.kinds import KINDS
@@ -73,7 +82,7 @@ class Transitions:
             return
         seconds = (self._clock_ms() - _at(find(workload, ADMITTED) or {})) / 1000
         for name in gone:
-            self._metrics.ungated(name, queue_of(workload), seconds, is_group=bool(group_of(new)))
+            self._metrics.ungated(name, cluster_queue_of(workload), seconds, is_group=bool(group_of(new)))
 
     def _workload_of(self, pod: Object) -> Object | None:
         mirror, namespace = self._view.mirror(WORKLOAD), key_of(pod)[0]

@@ -13,9 +13,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues.names import QueueNames
-from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, REQUEUED, split
+from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, cluster_queue_of, split
+from webhook.cluster.workloads.events import queued_at
 from webhook.jobs.describe import at
-from webhook.kube.conditions import find
+from webhook.kube.conditions import find, holds
 from webhook.queue.decisions import Admitted, Why
 from webhook.store.objects import Object, key_of
 
@@ -135,13 +136,13 @@ class WorkloadMetrics:
         """Note that one got its quota; `workload` is as it was before, `now` in milliseconds."""
         queue, ranked = decision.cluster_queue, (_class(workload),)
         self._note("quota_reserved_workloads_total", workload, queue, ranked)
-        self._note("quota_reserved_wait_time_seconds", workload, queue, ranked, _since(_queued(workload), now))
+        self._note("quota_reserved_wait_time_seconds", workload, queue, ranked, _since(queued_at(workload), now))
         if decision.admitted:
             self._admit(workload, queue, now)
 
     def checks_ready(self, workload: Object, decision: Admitted, now: int) -> None:
         """Note that one is admitted that had its quota before."""
-        reserved = (find(workload, QUOTA_RESERVED) or {}).get("lastTransitionTime") or _queued(workload)
+        reserved = _became(workload, QUOTA_RESERVED) or queued_at(workload)
         queue, waited = decision.cluster_queue, _since(reserved, now)
         self._note("admission_checks_wait_time_seconds", workload, queue, (_class(workload),), waited)
         self._admit(workload, queue, now)
@@ -149,20 +150,19 @@ class WorkloadMetrics:
     def _admit(self, workload: Object, queue: str, now: int) -> None:
         class_ = _class(workload)
         self._note("admitted_workloads_total", workload, queue, (class_,))
-        self._note("admission_wait_time_seconds", workload, queue, (class_,), _since(_queued(workload), now))
+        self._note("admission_wait_time_seconds", workload, queue, (class_,), _since(queued_at(workload), now))
         for cohort in self.names.cohorts(queue):
             self._in_cohorts.labels(cohort, class_, self._role()).inc()
 
     def evicted(self, workload: Object, reason: str, now: int) -> None:
         """Note an eviction."""
-        queue, why, class_ = queue_of(workload), split(reason), _class(workload)
+        queue, why, class_ = cluster_queue_of(workload), split(reason), _class(workload)
         self._note("evicted_workloads_total", workload, queue, (*why, class_))
         before = at(workload, ("status", "schedulingStats", "evictions")) or ()
         if why not in {(row.get("reason"), row.get("underlyingCause")) for row in before}:
             self._note("evicted_workloads_once_total", workload, queue, (*why, class_))
-        ready = find(workload, PODS_READY) or {}
-        if ready.get("status") == "True":
-            since = _since(ready.get("lastTransitionTime"), now)
+        if holds(workload, PODS_READY):
+            since = _since(_became(workload, PODS_READY), now)
             self._note("pods_ready_to_evicted_time_seconds", workload, queue, why, since)
 
     def preempted(self, queue: str, why: Why) -> None:
@@ -171,25 +171,26 @@ class WorkloadMetrics:
 
     def released(self, workload: Object, reason: str, seconds: float) -> None:
         """Note that an evicted one gave its quota back so many seconds later; `workload` is as it was before."""
-        self._note("workload_eviction_latency_seconds", workload, queue_of(workload), (split(reason)[0],), seconds)
+        queue, why = cluster_queue_of(workload), split(reason)[0]
+        self._note("workload_eviction_latency_seconds", workload, queue, (why,), seconds)
 
     def ready(self, workload: Object, now: int) -> None:
         """Note that the pods of one are ready for the first time since its admission."""
-        queue, ranked = queue_of(workload), (_class(workload),)
-        admitted = (find(workload, ADMITTED) or {}).get("lastTransitionTime")
-        self._note("ready_wait_time_seconds", workload, queue, ranked, _since(_queued(workload), now))
+        queue, ranked = cluster_queue_of(workload), (_class(workload),)
+        admitted = _became(workload, ADMITTED)
+        self._note("ready_wait_time_seconds", workload, queue, ranked, _since(queued_at(workload), now))
         self._note("admitted_until_ready_wait_time_seconds", workload, queue, ranked, _since(admitted, now))
 
     def finished(self, workload: Object, seconds: float | None) -> None:
         """Note that one has finished; `seconds` is how long it was admitted in all, None where it was not."""
-        queue, ranked = queue_of(workload), (_class(workload),)
+        queue, ranked = cluster_queue_of(workload), (_class(workload),)
         self._note("finished_workloads_total", workload, queue, ranked)
         if seconds is not None:
             self._note("execution_time_seconds", workload, queue, ranked, seconds)
 
     def replaced(self, workload: Object) -> None:
         """Note that another Workload took the place of one."""
-        self._note("replaced_workload_slices_total", workload, queue_of(workload), ())
+        self._note("replaced_workload_slices_total", workload, cluster_queue_of(workload), ())
 
     def created(self, kind: str, seconds: float) -> None:
         """Note that a job of a kind got its Workload."""
@@ -227,20 +228,14 @@ class WorkloadMetrics:
         self._in_cohorts.remove_by_labels({"cohort": name})
 
 
-def queue_of(workload: Object) -> str:
-    """Name the ClusterQueue whose quota a Workload holds, or held when it ended."""
-    return str(at(workload, ("status", "admission", "clusterQueue")) or "")
+def _since(then: int, now: int) -> float:
+    """Give the seconds between two times in milliseconds; none where the first is not known."""
+    return max(0.0, (now - then) / 1000) if then else 0.0
 
 
-def _queued(workload: Object) -> str:
-    """Give the time since which a Workload waits: that of its creation, or of its last return to the queue."""
-    requeued = find(workload, REQUEUED) or {}
-    since = requeued.get("lastTransitionTime") if requeued.get("status") == "True" else None
-    return str(since or workload["metadata"]["creationTimestamp"])
-
-
-def _since(stamp: str | None, now: int) -> float:
-    return max(0.0, (now - milliseconds(stamp)) / 1000) if stamp else 0.0
+def _became(workload: Object, condition: str) -> int:
+    """Give when a condition got its status, in milliseconds; 0 where it has none."""
+    return milliseconds((find(workload, condition) or {}).get("lastTransitionTime"))
 
 
 def _class(workload: Object) -> str:

@@ -60,6 +60,11 @@ Amount = Callable[[str, int], str]
 """Resource name and the core's int -> a Kubernetes quantity."""
 
 
+def cluster_queue_of(workload: Object) -> str:
+    """Name the ClusterQueue that a Workload holds quota of, or held when it ended; empty for none."""
+    return str(at(workload, ("status", "admission", "clusterQueue")) or "")
+
+
 def admitted(workload: Object, decision: Admitted, target: Object | None, amount: Amount, now: str) -> Object:
     """Give the status of a Workload that got its quota; and is admitted, where no check is open.
 

@@ -34,6 +34,7 @@ from webhook.cluster.workloads.conditions import (
     OVERTIME,
     QUOTA_RESERVED,
     WAITING,
+    cluster_queue_of,
     released,
     settled,
 )
@@ -178,7 +179,7 @@ class Upkeep:
         if find(workload, WAITING) is not None:
             await self._write(key, workload, settled(workload))
             return
-        name = str(at(workload, ("status", "admission", "clusterQueue")) or "")
+        name = cluster_queue_of(workload)
         target = self._view.mirror(CLUSTER_QUEUE).get(name)
         if holds(workload, ADMITTED):
             self._forget(key)

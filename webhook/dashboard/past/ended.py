@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import FINISHED
-from webhook.dashboard.views.rows import queue_of
+from webhook.cluster.workloads.conditions import cluster_queue_of
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, key_of
 
@@ -27,7 +27,7 @@ class Ended:
             if old is not None and holds(old, FINISHED):
                 self._forget(old)
         elif holds(new, FINISHED) and not (old is not None and holds(old, FINISHED)):
-            ended = self._by_queue.setdefault(queue_of(new), [])
+            ended = self._by_queue.setdefault(cluster_queue_of(new), [])
             insort(ended, _place(new))
             del ended[:-LATELY]
 
@@ -36,7 +36,7 @@ class Ended:
         return [key for _, key in reversed(self._by_queue.get(queue, ()))]
 
     def _forget(self, gone: Object) -> None:
-        ended, place = self._by_queue.get(queue_of(gone), []), _place(gone)
+        ended, place = self._by_queue.get(cluster_queue_of(gone), []), _place(gone)
         if place in ended:
             ended.remove(place)
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.pace import Pass, every
-from webhook.cluster.workloads.conditions import PAST
+from webhook.cluster.workloads.conditions import PAST, cluster_queue_of
 from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
 from webhook.dashboard.views.cluster import columns_of
 from webhook.jobs.describe import at
@@ -56,7 +56,7 @@ class Samples:
         """Take note of a Workload that is admitted: how long it waited."""
         if old is None or new is None or holds(old, ADMITTED) or not holds(new, ADMITTED):
             return
-        queue = str(at(new, ("status", "admission", "clusterQueue")) or "")
+        queue = cluster_queue_of(new)
         since = milliseconds(at(new, ("metadata", "creationTimestamp")))
         waited = milliseconds((find(new, ADMITTED) or {}).get("lastTransitionTime")) - since
         self._started.setdefault(queue, []).append(max(0, waited))

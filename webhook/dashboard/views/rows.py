@@ -9,11 +9,11 @@ from typing import Any, Final
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
+from webhook.cluster.workloads.conditions import cluster_queue_of
 from webhook.cluster.workloads.events import queued_at
 from webhook.dashboard.model.queues import WorkloadRow
 from webhook.dashboard.model.workloads import HolderRow, JobRef, ShortageRow
 from webhook.dashboard.sources import Sources
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find
 from webhook.offline.plan.objects import owner_of
 from webhook.queue.decisions import Holder, Pending, Shortage
@@ -131,12 +131,7 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
     if entry.pending_queue is not None:
         return entry.pending_queue.queue.name
     door = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue_name}")
-    return (queue_of(found) if found is not None else "") or (door.cluster_queue if door is not None else "")
-
-
-def queue_of(workload: Object) -> str:
-    """Name the ClusterQueue that a Workload holds quota of, or held when it ended; empty for none."""
-    return str(at(workload, ("status", "admission", "clusterQueue")) or "")
+    return (cluster_queue_of(found) if found is not None else "") or (door.cluster_queue if door is not None else "")
 
 
 def _end(found: Object) -> dict[str, Any]:

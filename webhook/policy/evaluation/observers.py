@@ -8,7 +8,7 @@ from webhook.policy.model import Policy
 
 
 class Observer(Protocol):
-    """Told what happened in an evaluation: coverage and explanations listen, the server does not."""
+    """Told what happened in an evaluation: coverage, explanations and metrics listen."""
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
         """Take note that a clause (`validations`, `matchConditions` ...) came to an outcome (`true`, `error` ...)."""
