@@ -73,8 +73,9 @@ class ReviewContext:
 
     def close(self) -> None:
         """Take apart what was made for the evaluation and refers to itself; count what it cost, where that is asked."""
-        if isinstance(self.result.observer, CostObserver):
-            self._count_costs(self.result.observer)
+        observer = self.result.observer
+        if observer is not None and isinstance(observer, CostObserver):  # slow to ask
+            self._count_costs(observer)
         for activation in self.activations:
             activation.close()
 
