@@ -200,7 +200,7 @@ def test_jobs_that_are_gone_leave_nothing_behind() -> None:
     pending_queue = core.by_queue["a"]
     assert not pending_queue.classes
     assert not pending_queue.lanes
-    assert not pending_queue.blocked
+    assert not pending_queue.parked
     assert not core.changes.denied
     assert not core.changes.by_owner
     assert core.entries.keys() == {f"{NS}/r"}
@@ -230,7 +230,7 @@ def test_an_edit_touches_its_own_tree_only() -> None:
     assert names(decide(core, rules, 1)) == ["j"]
     assert core.by_queue["b"].node.tree is tree
     assert place >= 0
-    assert core.by_queue["b"].blocked
+    assert core.by_queue["b"].parked
 
 
 def test_a_queue_that_goes_and_comes_back_takes_its_work_again() -> None:

@@ -1,4 +1,4 @@
-"""What the core decided, and why: values only. The CLI, the warning, the condition, the metric show these records."""
+"""The decisions of the core and their reasons, as values. CLI, warnings, conditions and metrics are made from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reason(StrEnum):
 
 
 class PendingPlace(StrEnum):
-    """Where a pending workload stands: in the heap, parked until something changes, or in no queue."""
+    """Where a pending workload is: active in its queue, parked until something changes, or in no queue."""
 
     ACTIVE = "active"
     INADMISSIBLE = "inadmissible"
@@ -45,7 +45,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds quota that a pending workload would need, and when it is expected to end (milliseconds, or None)."""
+    """A workload that holds quota which a pending one needs, and when it is expected to end (milliseconds, or None)."""
 
     workload: str
     cluster_queue: str
@@ -57,8 +57,9 @@ class Holder:
 class Shortage:
     """One flavor and resource of one pod set, in numbers: amounts in the model's units.
 
-    `free` is what the queue could use now, `most` what it could ever use, `borrowed` what it borrows already.
-    `holders` hold what must end first, the earliest end first. `beside` is the part of `asked` of pod sets before.
+    `free` is what the queue can use now, `most` what it can use at most, `borrowed` what it already borrows.
+    `holders` are the workloads that must end first, the earliest end first. `beside` is the part of `asked` that
+    earlier pod sets of the same workload request.
     """
 
     pod_set: str
@@ -76,7 +77,7 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A workload got its quota; `admitted` is False while admission checks are open (quota reserved only)."""
+    """A workload got its quota; `admitted` is False while admission checks are pending (quota reserved only)."""
 
     workload: str
     cluster_queue: str
@@ -87,7 +88,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """A workload must give its quota back, for the good of `preemptor`."""
+    """A workload must release its quota for `preemptor`."""
 
     workload: str
     cluster_queue: str
@@ -97,11 +98,10 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A workload still waits: why, in numbers, at which place of its queue (from 1; 0: none), until when perhaps.
+    """A workload that still waits: the reason, the shortages, its position in its queue (from 1; 0: none).
 
-    `start` is an estimate in milliseconds; where there is none, `start_unknown` says why in words, with the workload in
-    them that it depends on: `start_job`. `outcome` is how the last look at it ended, in the word that rules know; ""
-    where it was not looked at.
+    `start` is the estimated start in milliseconds. Without one, `start_unknown` says why, and `start_job` is the
+    workload named there. `outcome` is the `HeadOutcome` of the last look at it, "" if there was none.
     """
 
     workload: str
@@ -119,9 +119,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A workload must give its quota back because a rule of `evict` says so; `message` is the rule's, or empty.
+    """A workload must release its quota because an `evict` rule says so; `message` is the rule's, or empty.
 
-    `requeue_at` is the time before which it is not looked at again, where its pods were not ready in time; else 0.
+    `requeue_at` is the end of its back-off (milliseconds) if its pods were not ready in time; else 0.
     """
 
     workload: str
@@ -133,7 +133,7 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class FailedRule:
-    """A rule of `evict` failed on a workload that holds quota: it is not evicted by that one. `message` says which."""
+    """An `evict` rule failed on a workload that holds quota and so does not evict it. `message` names the rule."""
 
     workload: str
     message: str
@@ -141,12 +141,12 @@ class FailedRule:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The outcome of one call. `complete` is False where the budget ran out: call again to go on.
+    """The outcome of one call. `complete` is False if the budget ran out: call again to continue.
 
-    `admitted` got their quota now; `ready` had it before, and their last admission check came ready.
-    `waiting` were looked at and wait on; `explain` says why. `next_at` is the time at which something must be decided
-    though nothing changes (milliseconds), None where there is none. `failed` are rules that
-    failed on work that holds quota; `explain` tells of those that failed on work that waits.
+    `admitted` got quota in this call; `ready` had quota, and their last admission check became ready.
+    `waiting` were looked at and still wait; `explain` says why. `next_at` is the next time (milliseconds) at which to
+    decide even if nothing changes, None if there is none. `failed` are rules that failed on workloads that hold quota;
+    `explain` reports those that failed on waiting workloads.
     """
 
     admitted: tuple[Admitted, ...] = ()

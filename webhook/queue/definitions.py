@@ -1,6 +1,6 @@
-"""The definitions that a state is built from: queues, cohorts, flavors, namespaces and checks, by name.
+"""Tables of the definitions that a state is built from: queues, cohorts, flavors, namespaces and checks, by name.
 
-Tables only: which trees and lines come of them is `state.py`'s.
+The cohort trees and pending queues that follow from them are built in `redefine.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TABLES: Final[dict[type[Any], str]] = {
 
 
 class Definitions:
-    """Six tables. LocalQueues are found by `namespace/name`, all others by name."""
+    """Six tables. LocalQueues are keyed by `namespace/name`, all others by name."""
 
     def __init__(self) -> None:
         self.flavors: dict[str, Flavor] = {}
@@ -44,14 +44,14 @@ class Definitions:
         self.checks: dict[str, AdmissionCheck] = {}
 
     def define(self, snapshot: Snapshot) -> None:
-        """Take in all definitions of a snapshot."""
+        """Add all definitions of a snapshot."""
         queues: tuple[Definition, ...] = (*snapshot.cluster_queues, *snapshot.cohorts, *snapshot.local_queues)
         others: tuple[Definition, ...] = (*snapshot.flavors, *snapshot.namespaces, *snapshot.checks)
         for definition in (*queues, *others):
             self.put(definition)
 
     def defined(self, workloads: tuple[Workload, ...]) -> Snapshot:
-        """Give the definitions, sorted by name, as a snapshot with these workloads."""
+        """Return the definitions, sorted by name, as a snapshot with these workloads."""
         return Snapshot(
             flavors=_sorted(self.flavors),
             cluster_queues=_sorted(self.cluster_queues),
@@ -63,26 +63,26 @@ class Definitions:
         )
 
     def put(self, definition: Definition) -> Definition | None:
-        """Take in a definition, and give the one of its name that was there before."""
+        """Add or replace a definition. Return the one that it replaced, or None."""
         table, key = self._table(type(definition)), key_of(definition)
         before = table.get(key)
         table[key] = definition
         return before
 
     def drop(self, kind: type[Definition], key: str) -> Definition | None:
-        """Forget a definition, and give it."""
+        """Remove a definition and return it."""
         return self._table(kind).pop(key, None)
 
     def queues_of(self, flavor: str = "", check: str = "") -> Iterator[ClusterQueue]:
-        """Give the ClusterQueues that name a flavor, or a check."""
+        """Yield the ClusterQueues that name a flavor, or a check."""
         for queue in self.cluster_queues.values():
             flavors = (quotas.name for group in queue.resource_groups for quotas in group.flavors)
             checks = (use.name for use in queue.admission_checks_strategy.admission_checks)
             if (flavor and flavor in flavors) or (check and check in checks):
                 yield queue
 
-    def why_out(self, workload: Workload) -> str:
-        """Say why a workload that holds nothing waits in no queue, empty where it may."""
+    def why_not_queued(self, workload: Workload) -> str:
+        """Return why a workload without quota is in no queue, "" if it can be in one."""
         if not workload.active:
             return "the workload is not active"
         if workload.evicted:
@@ -102,13 +102,13 @@ class Definitions:
             return f'ClusterQueue "{local.cluster_queue}" does not exist'
         return ""
 
-    def why_inactive(self, queue: ClusterQueue, *, circle: bool) -> str:
-        """Say why a queue takes nothing, empty where it does; `circle`: its node has no parent."""
+    def why_inactive(self, queue: ClusterQueue, *, in_cycle: bool) -> str:
+        """Return why a queue admits nothing, "" if it does; `in_cycle`: its cohorts form a cycle."""
         if queue.problem:
             return queue.problem
         if queue.stop_policy != StopPolicy.NONE:
             return "it is stopped"
-        if queue.cohort_name and circle:
+        if queue.cohort_name and in_cycle:
             return f"the parents of cohort {queue.cohort_name} form a cycle"
         if above := self._problem_above(queue.cohort_name):
             return above
@@ -125,7 +125,7 @@ class Definitions:
         return ""
 
     def _problem_above(self, name: str) -> str:
-        """Say what is wrong with the cohorts above a queue, which form no circle."""
+        """Return what is wrong with the cohorts above a queue (which form no cycle), "" if nothing is."""
         while (cohort := self.cohorts.get(name)) is not None:
             if cohort.problem:
                 return f"Cohort {name}: {cohort.problem}"
@@ -138,7 +138,7 @@ class Definitions:
 
 
 def key_of(definition: Definition) -> str:
-    """Give the key of a definition in its table."""
+    """Return the key of a definition in its table."""
     if isinstance(definition, LocalQueue):
         return f"{definition.namespace}/{definition.name}"
     return definition.name

@@ -1,4 +1,4 @@
-"""What can happen to the state of the core. Applying the same event twice changes nothing the second time."""
+"""The events that change the state of the core. Applying an event twice is the same as applying it once."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Definition = Flavor | ClusterQueue | Cohort | LocalQueue | Namespace | Admission
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChanged:
-    """A workload was added, or stands now as told: pending, holding quota, evicted, or finished."""
+    """A workload was added or changed: pending, holding quota, evicted, or finished."""
 
     workload: Workload
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadGone:
-    """A workload was deleted, or finished and is of no more interest."""
+    """A workload was deleted, or finished and no longer matters."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadEvicted:
-    """A workload gave its quota back and waits again: ordered by `queued_at`, not before `requeue_at`."""
+    """A workload released its quota and waits again: ordered by `queued_at`, not before `requeue_at`."""
 
     key: str
     queued_at: int
@@ -42,7 +42,7 @@ class WorkloadEvicted:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionChanged:
-    """A queue, cohort, flavor, namespace or check was added, or stands now as told."""
+    """A queue, cohort, flavor, namespace or check was added or changed."""
 
     definition: Definition
 

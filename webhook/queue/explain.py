@@ -1,4 +1,4 @@
-"""Why a workload waits, in numbers: what it asked, what was free, who holds it, what must end first, and its place."""
+"""Why a workload waits, in numbers: its request, what is free, the holders that must end first, and its position."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from webhook.queue.state import State
 
 ALIKE = frozenset({HeadOutcome.NO_FIT, HeadOutcome.NO_CANDIDATES})
 MAX_HOLDERS = 10
-"""How many holders of quota are named: the first that are needed to end, and no more."""
+"""At most so many holders of quota are named: the first that must end."""
 
 
-Told = tuple[str, tuple[Shortage, ...]]
-"""A message, and the numbers behind it."""
+Cause = tuple[str, tuple[Shortage, ...]]
+"""The message of a verdict, and the shortages that it is made from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What many explanations share: who holds each column of each tree, the soonest to end first; what a verdict says.
-
-    A verdict's numbers are those of one queue. Holds until anything is decided.
+    """Results shared by many explanations: the holders of each column of each tree, the soonest to end first; and the
+    message of each verdict, whose numbers are those of one queue. Valid until the next decision.
     """
 
     held: dict[tuple[Tree, int], list[Holder]] = field(default_factory=dict)
-    told: dict[tuple[PendingQueue, HeadVerdict], Told] = field(default_factory=dict)
+    causes: dict[tuple[PendingQueue, HeadVerdict], Cause] = field(default_factory=dict)
 
 
 def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) -> Pending:
@@ -40,27 +39,27 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
     if entry.status == Status.BACKOFF:
         return Pending(entry.key, name, PendingPlace.INADMISSIBLE, Reason.BACKOFF, "waiting for its back-off to end")
     if entry.failed:
-        return Pending(entry.key, name, PendingPlace.INADMISSIBLE, Reason.RULE_FAILED, entry.why_out)
+        return Pending(entry.key, name, PendingPlace.INADMISSIBLE, Reason.RULE_FAILED, entry.why_not_queued)
     if pending_queue is None or entry.status != Status.WAITING:
         reason = Reason.SUSPENDED if _is_suspended(state, entry) else Reason.MISCONFIGURED
-        return Pending(entry.key, name, PendingPlace.NONE, reason, entry.why_out)
+        return Pending(entry.key, name, PendingPlace.NONE, reason, entry.why_not_queued)
     if verdict is None:
         verdict = _from_class(entry)
     if verdict is None:
         return _not_considered(entry, pending_queue, position)
-    if (told := gathered.told.get((pending_queue, verdict))) is None:
+    if (cause := gathered.causes.get((pending_queue, verdict))) is None:
         lacks = verdict.assignment.lacks if verdict.assignment else ()
         shortages = tuple(_shortage(state, pending_queue, lack, gathered) for lack in lacks)
-        told = verdict.message or _message(verdict, shortages), shortages
-        gathered.told[pending_queue, verdict] = told
-    start, unknown, job = start_of(state, told[1], position)
+        cause = verdict.message or _message(verdict, shortages), shortages
+        gathered.causes[pending_queue, verdict] = cause
+    start, unknown, job = start_of(state, cause[1], position)
     place, outcome = _place(entry, verdict), verdict.outcome.value
-    return Pending(entry.key, name, place, verdict.reason, *told, position, start, outcome, unknown, job)
+    return Pending(entry.key, name, place, verdict.reason, *cause, position, start, outcome, unknown, job)
 
 
 def _place(entry: Entry, verdict: HeadVerdict) -> PendingPlace:
-    """Say where an entry stands now: what was parked may have been woken since it was looked at."""
-    parked = entry.equivalence is not None and entry.equivalence.blocked
+    """Return where an entry is now: a parked entry may have been woken since the last look at it."""
+    parked = entry.equivalence is not None and entry.equivalence.parked
     return verdict.place if parked else PendingPlace.ACTIVE
 
 
@@ -78,14 +77,14 @@ def pending(state: State) -> Iterator[Pending]:
 
 
 def _without_quota(entry: Entry) -> Pending | None:
-    """Tell of one that holds quota which its queue does not have, as if it waited; None where that is as it should."""
+    """Report a workload that holds quota which its queue does not have, as if it waited; None for all others."""
     if entry.pending_queue is None or not (lost := _lost(entry)):
         return None
     return Pending(entry.key, entry.pending_queue.queue.name, PendingPlace.NONE, Reason.MISCONFIGURED, lost)
 
 
 def _lost(entry: Entry) -> str:
-    """Say of which flavor something holds quota that its queue does not have: it counts nowhere."""
+    """Return a message about quota that a workload holds and its queue does not have, "" if there is none."""
     assert entry.pending_queue is not None
     assert entry.admission is not None
     columns, name = entry.pending_queue.node.tree.columns, entry.pending_queue.queue.name
@@ -97,7 +96,7 @@ def _lost(entry: Entry) -> str:
 
 
 def in_order(state: State, queue: str) -> list[str] | None:
-    """Give the keys of what waits in a ClusterQueue, in its order; None where there is no such queue."""
+    """Return the keys of the workloads waiting in a ClusterQueue, in order; None if there is no such queue."""
     pending_queue = state.by_queue.get(queue)
     if pending_queue is None:
         return None
@@ -105,19 +104,19 @@ def in_order(state: State, queue: str) -> list[str] | None:
 
 
 def position(state: State, entry: Entry) -> int:
-    """Count an entry's place among all that waits in its queue, from 1; 0 where it waits in none."""
+    """Return an entry's position among all that wait in its queue, from 1; 0 if it waits in none."""
     if entry.pending_queue is None or entry.status != Status.WAITING:
         return 0
     return 1 + entry.pending_queue.before(entry.pending_queue.place_of()(entry))
 
 
 def _is_pending(entry: Entry) -> bool:
-    """Say whether one that is in no queue is to be told: also where it holds quota of a queue that is not there."""
+    """Return whether an entry in no queue is reported as pending, as one is that holds quota of a missing queue."""
     return not entry.workload.finished
 
 
 def _is_suspended(state: State, entry: Entry) -> bool:
-    """Say whether somebody stopped it: the workload itself, or its LocalQueue."""
+    """Return whether the workload or its LocalQueue is stopped."""
     workload = entry.workload
     local = state.local_queues.get(f"{workload.namespace}/{workload.queue_name}")
     stopped = local is not None and local.stop_policy in (StopPolicy.HOLD, StopPolicy.DRAIN)
@@ -128,7 +127,7 @@ def _from_class(entry: Entry) -> HeadVerdict | None:
     equivalence = entry.equivalence
     if (
         equivalence is None
-        or not equivalence.blocked
+        or not equivalence.parked
         or equivalence.verdict is None
         or equivalence.verdict.outcome not in ALIKE
     ):
@@ -153,7 +152,7 @@ def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) ->
 
 
 def explain(state: State, key: str, gathered: Gathered | None = None) -> Pending | None:
-    """Explain one workload with its position, as `pending` does; None where there is nothing to tell of it."""
+    """Explain one workload with its position, as `pending` does; None if there is nothing to explain."""
     entry = state.entries.get(key)
     if entry is None or (entry.status == Status.OUT and not _is_pending(entry)):
         return None
@@ -163,9 +162,9 @@ def explain(state: State, key: str, gathered: Gathered | None = None) -> Pending
 
 
 def start_of(state: State, shortages: tuple[Shortage, ...], position: int) -> tuple[int | None, str, str]:
-    """Estimate the start of a head; else say why there is none, and which workload it depends on.
+    """Estimate the start of a head. Return it, else the reason why it is unknown and the workload it depends on.
 
-    Where others come first `forecast` knows more: it costs more than an explanation may.
+    For workloads behind others use `forecast`, which costs more than an explanation may.
     """
     if position != 1:
         return None, jobs_ahead(position - 1) if position else "", ""
@@ -178,17 +177,17 @@ def start_of(state: State, shortages: tuple[Shortage, ...], position: int) -> tu
 
 
 def no_run_time(job: str) -> str:
-    """Say whose end would have to be known."""
+    """Return the message for a job whose end would have to be known."""
     return f"{job} has no run time"
 
 
 def jobs_ahead(count: int) -> str:
-    """Say how many come first."""
+    """Return the message for jobs that come first."""
     return "1 job is ahead" if count == 1 else f"{count:,} jobs are ahead"
 
 
 def _start(shortages: tuple[Shortage, ...]) -> int | None:
-    """Estimate when what must end first has ended: the latest end over the resources of the flavor that is soonest."""
+    """Estimate when enough holders have ended: per flavor the latest end over its resources, of these the earliest."""
     by_flavor: dict[str, list[int | None]] = {}
     for shortage in shortages:
         if shortage.free < shortage.asked:
@@ -203,7 +202,7 @@ def _start(shortages: tuple[Shortage, ...]) -> int | None:
 def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: Gathered) -> Shortage:
     tree, node = pending_queue.node.tree, pending_queue.node
     column = tree.columns.get((lack.flavor, lack.resource)) if lack.column >= 0 else None
-    if column is None:  # out of the question, or gone since the workload was looked at
+    if column is None:  # the flavor cannot be used, or is gone since the workload was looked at
         return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
     cell = tree.cells[node.base + column]
     free = _free(state, tree, cell.at, lack)
@@ -223,7 +222,7 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: G
 
 
 def _free(state: State, tree: Tree, at: int, lack: Lack) -> int:
-    """Give what is free now; where a rule fails, what was when the workload was looked at."""
+    """Return the amount that is free now; if a rule fails, the amount at the last look at the workload."""
     assert state.rules is not None
     try:
         return tree.available(at, tree.usage)
@@ -232,7 +231,7 @@ def _free(state: State, tree: Tree, at: int, lack: Lack) -> int:
 
 
 def _holders(state: State, tree: Tree, lack: Lack, free: int, gathered: Gathered) -> tuple[Holder, ...]:
-    """Give who must end so that the request fits, the soonest to end first; unknown ends come last."""
+    """Return the workloads that must end so that the request fits, the soonest first; unknown ends come last."""
     at, held = (tree, lack.column), gathered.held
     if at not in held:
         found = (

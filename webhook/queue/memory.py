@@ -1,8 +1,8 @@
-"""The declared memory of a state: what it knows of the past that its objects do not say.
+"""The memory of a state: what it knows of the past that is not in the objects.
 
-Who is parked and why, how far a search for flavors came, who waits for its victims (`Workload.first`), and decayed
-usage (in the histories of a snapshot). A state without it looks at more, and decides by the same rules; the page
-`docs/reference/queue-memory.md` says of each what changes it and what its loss may change.
+It holds which classes are parked and why, how far each search for flavors came, which workloads wait for victims
+(`Workload.first`), and decayed usage (in the histories of a snapshot). A state without it looks at more heads and
+decides by the same rules; `docs/reference/queue-memory.md` says what changes each part and what its loss may change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webhook.queue.state import State
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What became of a workload when it was last looked at, and where its next search for flavors goes on."""
+    """The verdict on a workload when it was last looked at, and where its next search for flavors resumes."""
 
     verdict: HeadVerdict | None
     progress: FlavorProgress | None
@@ -25,7 +25,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class ParkedClass:
-    """Why a class is parked, or was until quota came within its reach, and what wakes it; as in `EquivalenceClass`."""
+    """Why a class is or was parked, and what wakes it; the fields are those of `EquivalenceClass`."""
 
     verdict: HeadVerdict | None
     watch: tuple[tuple[int, int], ...]
@@ -39,10 +39,10 @@ class ParkedClass:
 class Memory:
     """A state's memory at a time (milliseconds). Classes are named by one of their workloads.
 
-    `cycle` numbers the cycles, `generations` what changed in each queue, so that progress can be told from a past one.
-    `woken` are classes that only quota within reach speaks for: where it is gone again, they need no look.
-    `denied` are classes that a rule of `admit` denied and whose first stays in front: another answer is waited for.
-    `unsettled` are the trees in which something changed since they were last decided in, by a queue of each.
+    `cycle` is the number of the last cycle, `generations` counts the changes of each queue, so that out-of-date search
+    progress is recognized. `woken` are classes that were woken only because quota became available: if it is gone
+    again, they are not looked at. `denied` are classes that an `admit` rule denied and whose first workload stays at
+    the head. `unsettled` are the trees that changed since the last decision, each named by one of its queues.
     """
 
     now: int = 0
@@ -56,7 +56,7 @@ class Memory:
 
 
 def memory_of(state: State) -> Memory:
-    """Give what a state remembers."""
+    """Return the memory of a state."""
     assert state.rules is not None
     state.bind(state.rules)
     for pending_queue in state.changes.wake(state.rules, state.by_tree, all_retried=False):
@@ -70,23 +70,23 @@ def memory_of(state: State) -> Memory:
         {
             equivalence.any().key: _parked(equivalence)
             for pending_queue in state.by_queue.values()
-            for equivalence in pending_queue.blocked
+            for equivalence in pending_queue.parked
         },
         {equivalence.any().key: _parked(equivalence) for equivalence in state.changes.by_watch},
-        {equivalence.any().key: equivalence.verdict for equivalence in state.changes.denied if not equivalence.blocked},
+        {equivalence.any().key: equivalence.verdict for equivalence in state.changes.denied if not equivalence.parked},
         frozenset(state.by_tree[tree][0].queue.name for tree in state.ready if state.by_tree[tree]),
     )
 
 
 def remember(state: State, memory: Memory) -> None:
-    """Give a state that was just built from the same facts the memory of another."""
+    """Set the memory of a state that was just built from the same facts."""
     state.cycle = memory.cycle
     for name, generation in memory.generations.items():
         state.by_queue[name].generation = generation
     for key, attempt in memory.attempts.items():
         entry = state.entries[key]
         entry.verdict, entry.progress = attempt.verdict, attempt.progress
-    state.changes.settle()
+    state.changes.clear()
     for key, parked in memory.parked.items():
         _park(state, state.entries[key], parked)
     for key, woken in memory.woken.items():
@@ -95,12 +95,12 @@ def remember(state: State, memory: Memory) -> None:
         equivalence = state.entries[key].equivalence
         assert equivalence is not None
         equivalence.verdict = verdict
-        state.left(equivalence)
+        state.note_waiting(equivalence)
     state.ready = {state.by_queue[name].node.tree: None for name in memory.unsettled}
 
 
 def copy_of(state: State) -> State:
-    """Give an independent state of the same facts and the same memory, for a what-if."""
+    """Return an independent copy of a state with the same facts and memory, for a what-if."""
     if state.rules is None:
         return State.from_snapshot(state.snapshot())
     memory = memory_of(state)
@@ -123,15 +123,15 @@ def _parked(equivalence: EquivalenceClass) -> ParkedClass:
 
 def _park(state: State, entry: Entry, parked: ParkedClass) -> None:
     if parked.verdict is not None and parked.verdict.outcome == HeadOutcome.RULE_FAILED:
-        state.set_apart(entry, parked.verdict)
+        state.park_alone(entry, parked.verdict)
         return
     equivalence = _recalled(entry, parked)
-    equivalence.pending_queue.block(equivalence)
-    state.left(equivalence)
+    equivalence.pending_queue.park(equivalence)
+    state.note_waiting(equivalence)
 
 
 def _recalled(entry: Entry, parked: ParkedClass) -> EquivalenceClass:
-    """Give the class of an entry as it was remembered."""
+    """Return the class of an entry as remembered."""
     equivalence = entry.equivalence
     assert equivalence is not None
     equivalence.verdict, equivalence.watch = parked.verdict, parked.watch

@@ -1,8 +1,7 @@
-"""What the queue core knows of a cluster: definitions, frozen.
+"""The data model of the queue core: queues, cohorts, flavors, workloads and snapshots as immutable values.
 
 Amounts are ints: milli-units for `cpu`, whole units (bytes, pods, devices) for everything else. Times are ints:
-milliseconds since the epoch. Weights are ints in billionths, the finest that a Kubernetes quantity has, so that each is
-exact. Nothing here decides anything, and nothing changes.
+milliseconds since the epoch. Weights are ints in billionths, the precision of a Kubernetes quantity, so they are exact.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ class _Nothing(dict[str, Any]):
 EMPTY: Final[Mapping[str, str]] = _Nothing()
 NOTHING: Final[Mapping[str, int]] = _Nothing()
 WEIGHT: Final = 10**9
-"""The weight 1, which is that of whoever states none."""
+"""The weight 1, the default."""
 
 
 class StopPolicy(StrEnum):
-    """Whether a queue takes new work, and keeps what it runs (`stopPolicy`)."""
+    """Whether a queue admits new workloads and keeps the running ones (`stopPolicy`)."""
 
     NONE = "None"
     HOLD = "Hold"
@@ -162,7 +161,7 @@ class AdmissionChecksStrategy:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheck:
-    """A check as defined in the cluster. Only an active one can become ready; `problem` says why nobody answers it."""
+    """A check as defined in the cluster. Only an active one can become ready; `problem` says why no controller does."""
 
     name: str
     controller: str = ""
@@ -172,7 +171,7 @@ class AdmissionCheck:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Decayed usage as it stood at a time: resource -> amount; `users` says how much of it was whose."""
+    """Decayed usage at a time: resource -> amount; `users` splits it by user."""
 
     at: int = 0
     usage: Mapping[str, float] = field(default_factory=dict)
@@ -303,7 +302,8 @@ class Workload:
     `held` says what keeps it out of its queue (condition `Requeued` False, an annotation that gates its admission),
     empty if nothing does. `deadline` is the time at which its maximum execution time ends, 0 if it has none.
     `pods_ready` says whether all its pods are ready (condition `PodsReady`), `unready_since` since when they are not, 0
-    if they are, if it is not admitted or nobody looks; `recovers` whether they were ready before in this admission.
+    if they are, if it is not admitted or pods are not watched; `recovers` whether they were ready before in this
+    admission.
     """
 
     namespace: str
@@ -347,7 +347,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything the core decides from, at one moment. The order within a tuple carries no meaning."""
+    """All facts the core decides from, at one moment. The order within a tuple has no meaning."""
 
     flavors: tuple[Flavor, ...] = ()
     cluster_queues: tuple[ClusterQueue, ...] = ()

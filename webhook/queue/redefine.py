@@ -1,7 +1,7 @@
-"""What a definition that changed touches in a state: its tree, its LocalQueue, or who may be let in now; nothing else.
+"""Applies changed definitions to a state, touching only what depends on them: a tree, a LocalQueue, its workloads.
 
-A tree whose ClusterQueues and Cohorts are others is built anew, and what waits in it is tried again; it keeps its
-place in the order, and its class. What was used lately, and what waits in other trees, stays.
+A tree whose ClusterQueues or Cohorts changed is rebuilt, and the workloads waiting in it are tried again; they keep
+their order and class. Decayed usage and workloads in other trees are not touched.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from webhook.queue.events import Definition
 from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace
 from webhook.queue.pending.queue import Entry, LaneKeys, PendingQueue, Status
 from webhook.queue.pending.reorder import reorder
-from webhook.queue.quota.forest import Regrown
+from webhook.queue.quota.forest import Rebuilt
 from webhook.queue.quota.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NamedNode = tuple[bool, str]
 
 @dataclass(slots=True)
 class Redefined:
-    """The names of what changed. `resized` are the nodes whose quota or place in the tree is another."""
+    """The names of what changed. `resized` are the nodes whose quota or place in the tree changed."""
 
     nodes: set[NamedNode] = field(default_factory=set)
     resized: set[NamedNode] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Redefined:
         return any((self.nodes, self.locals, self.flavors, self.checks, self.namespaces))
 
     def note(self, before: Definition | None, after: Definition | None, key: str) -> None:
-        """Take note of a definition that is another now, or gone."""
+        """Note a definition that changed or was deleted."""
         match before or after:
             case ClusterQueue() | LocalQueue() as queue if _only_used(before, after):
                 assert queue is not None
@@ -63,24 +63,24 @@ class Redefined:
 
 
 def _only_used(before: Definition | None, after: Definition | None) -> bool:
-    """Say whether nothing but decayed usage is another."""
+    """Return whether only decayed usage changed."""
     if not isinstance(before, ClusterQueue | LocalQueue) or not isinstance(after, ClusterQueue | LocalQueue):
         return False
     return replace(before, history=after.history) == after
 
 
 def follow(state: State, redefined: Redefined) -> None:
-    """Bring a state up to what its definitions say now; where nothing is noted, build what is not there."""
+    """Update a state to its current definitions; without noted changes, build what is missing."""
     assert state.rules is not None
     touched = {q.name: None for name in redefined.flavors for q in state.queues_of(flavor=name)}
     touched |= {q.name: None for name in redefined.checks for q in state.queues_of(check=name)}
     strays: list[Entry] = []
     if redefined.nodes or not state.by_queue:
-        regrown = state.forest.regrow(state.cluster_queues, state.cohorts, state.rules)
-        strays = _move_queues(state, regrown)
-        for tree in regrown.new:
+        rebuilt = state.forest.rebuild(state.cluster_queues, state.cohorts, state.rules)
+        strays = _move_queues(state, rebuilt)
+        for tree in rebuilt.new:
             _note_edits(state, tree, redefined)
-        touched |= {node.name: None for tree in regrown.new for node in tree.nodes if node.is_queue}
+        touched |= {node.name: None for tree in rebuilt.new for node in tree.nodes if node.is_queue}
     if touched:
         state.plans.forget()
         for name in touched:
@@ -98,19 +98,19 @@ def follow(state: State, redefined: Redefined) -> None:
             state.ready[pending_queue.node.tree] = None
 
 
-def _move_queues(state: State, regrown: Regrown) -> list[Entry]:
-    """Move queues to their new trees; give the entries that must find their place anew."""
+def _move_queues(state: State, rebuilt: Rebuilt) -> list[Entry]:
+    """Move queues to their new trees. Return the entries that must be placed again."""
     strays: list[Entry] = []
-    before = {tree: state.by_tree.pop(tree, []) for tree in regrown.gone}
+    before = {tree: state.by_tree.pop(tree, []) for tree in rebuilt.gone}
     for tree, pending_queues in before.items():
         state.ready.pop(tree, None)
-        state.stirred.pop(tree, None)
+        state.changed_trees.pop(tree, None)
         for pending_queue in pending_queues:
             del state.pending_queues[pending_queue.node]
     for name in [name for name in state.by_queue if name not in state.cluster_queues]:
         pending_queue = state.by_queue.pop(name)
         strays += (e for e in state.entries.values() if e.pending_queue is pending_queue)
-    for tree in regrown.new:
+    for tree in rebuilt.new:
         state.by_tree[tree] = [_move(state, node, strays) for node in tree.nodes if node.is_queue]
         state.pending_queues.update((pending_queue.node, pending_queue) for pending_queue in state.by_tree[tree])
         state.ready[tree] = None
@@ -120,9 +120,9 @@ def _move_queues(state: State, regrown: Regrown) -> list[Entry]:
 
 
 def _note_edits(state: State, tree: Tree, redefined: Redefined) -> None:
-    """Retry a tree where a node was edited, as Kueue does; elsewhere what is parked may wait for quota as before."""
+    """Retry a tree if a node was edited, as Kueue does; otherwise parked classes keep waiting for quota."""
     names = {(node.is_queue, node.name) for node in tree.nodes}
-    state.changes.regrown[tree] = None
+    state.changes.rebuilt[tree] = None
     if not names.isdisjoint(redefined.nodes):
         state.changes.retry[tree] = None
     if not names.isdisjoint(redefined.resized):
@@ -131,7 +131,7 @@ def _note_edits(state: State, tree: Tree, redefined: Redefined) -> None:
 
 
 def _move(state: State, node: TreeNode, strays: list[Entry]) -> PendingQueue:
-    """Let a queue take its place in a new tree, with what it holds, and with what waits in the order of its rules."""
+    """Put a queue into its new tree, with the workloads that hold quota and those that wait."""
     pending_queue = state.by_queue.get(node.name)
     if pending_queue is None:
         pending_queue = state.by_queue[node.name] = PendingQueue(node, LaneKeys(state.share_of, state.rank_among))
@@ -153,7 +153,7 @@ def _move(state: State, node: TreeNode, strays: list[Entry]) -> PendingQueue:
 
 
 def _forget_numbers(pending_queue: PendingQueue) -> None:
-    """Forget why heads did not fit: the flavors and resources of the tree are others."""
+    """Drop the reasons why heads did not fit, because the flavors and resources of the tree changed."""
     for entry in pending_queue.waiting():
         entry.verdict = None
     for equivalence in pending_queue.classes.values():
@@ -161,7 +161,7 @@ def _forget_numbers(pending_queue: PendingQueue) -> None:
 
 
 def _orders_otherwise(state: State, before: ClusterQueue, after: ClusterQueue) -> bool:
-    """Say whether `order` looks at something of a queue that is another now."""
+    """Return whether `order` reads a field of a queue that changed."""
     assert state.rules is not None
     read = state.rules.reads.get("order", frozenset())
     fields = [name.removeprefix("queue.") for name in read if name.startswith("queue.")]
@@ -169,16 +169,16 @@ def _orders_otherwise(state: State, before: ClusterQueue, after: ClusterQueue) -
 
 
 def _refresh(state: State, pending_queue: PendingQueue) -> None:
-    """Work out anew what a queue's own definitions say of what waits, and of what runs there."""
+    """Recompute what follows from a queue's own definition for the workloads that wait and run there."""
     node, changes = pending_queue.node, state.changes
     assert state.rules is not None
     pending_queue.seen.clear()
     pending_queue.spares = state.rules.spares(pending_queue.queue)
-    pending_queue.inactive = node.tree.still or state.why_inactive(pending_queue.queue, circle=node.parent is None)
+    pending_queue.inactive = node.tree.failure or state.why_inactive(pending_queue.queue, in_cycle=node.parent is None)
     for equivalence in pending_queue.classes.values():
         equivalence.plan = state.plan(equivalence.any(), pending_queue)
-    if node.tree not in changes.regrown:
-        changes.always.update(dict.fromkeys(pending_queue.blocked))
+    if node.tree not in changes.rebuilt:
+        changes.always.update(dict.fromkeys(pending_queue.parked))
         changes.retry[node.tree] = None
     state.due.update(dict.fromkeys(pending_queue.holders))
     state.ready[node.tree] = None
@@ -189,7 +189,7 @@ def _enter_again(state: State, entry: Entry) -> None:
     if entry.status == Status.HOLDING and pending_queue is not None and pending_queue.queue.name in state.by_queue:
         state.due[entry.key] = None
     else:
-        state.leave(entry)
+        state.withdraw(entry)
         state.enter(entry)
         if entry.pending_queue is not pending_queue:
             entry.verdict = None

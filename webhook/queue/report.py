@@ -1,4 +1,4 @@
-"""Whom the core tells what it does while it decides: explain, metrics and tests listen here. Every method is empty."""
+"""Hooks that the core calls while it decides, for traces, metrics and tests."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from webhook.queue.decisions import Admitted, Pending, Preempted
 
 
 class Reporter:
-    """Listens and does nothing; override what you need. A reporter must not change the state."""
+    """Does nothing; override the methods you need. A reporter must not change the state."""
 
     __slots__ = ()
 
     def cycle(self, number: int, heads: int) -> None:
-        """Hear that a round over the heads of the queues begins."""
+        """Called when a cycle over the heads of the queues begins."""
 
     def considered(self, workload: str, cluster_queue: str) -> None:
-        """Hear that flavors are looked for; parked work is not considered again until something changes."""
+        """Called when flavors are searched for; parked workloads are not considered until something changes."""
 
     def admitted(self, decision: Admitted) -> None:
-        """Hear of an admission."""
+        """Called for each admission."""
 
     def preempted(self, decision: Preempted) -> None:
-        """Hear of a preemption."""
+        """Called for each preemption."""
 
     def skipped(self, decision: Pending) -> None:
-        """Hear that a head was considered and not admitted."""
+        """Called when a head was considered and not admitted."""
 
 
 SILENT = Reporter()

@@ -1,7 +1,7 @@
-"""What may be ruled by a file: the questions the engine asks, each answered by one expression of a QueuePolicy.
+"""The rule points: the questions that the engine asks, each answered by one expression of a QueuePolicy.
 
 The engine does the recursion over the tree, the search for flavors and the tournament; every condition, order and
-number in them is asked here. `policy.queue_rules` binds CEL to it.
+number in them comes from these rules. `webhook.policy.queue_rules` implements them by CEL expressions.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Variant(StrEnum):
 
 
 class HeadOutcome(StrEnum):
-    """What became of a head in a cycle, where it was not admitted.
+    """Why a head was not admitted in a cycle.
 
-    `FlavorsLeft`: it did not fit, but a search ended early, and goes on with the next flavor when looked at again.
+    `FlavorsLeft`: it did not fit, but the search ended early and resumes with the next flavor in the next look.
     """
 
     NO_FIT = "NoFit"
@@ -196,41 +196,41 @@ class UsageFacts:
 class Rules(Protocol):
     """The rule points. All are pure: the same arguments give the same answer.
 
-    A rule may fail with one of `failures`: whatever it was asked about waits then, and the rest is decided without it.
+    A rule may raise one of `failures`: the workload it was asked about then waits, and the rest is decided without it.
     """
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What a rule point may raise."""
+        """The exceptions that a rule point may raise."""
 
     def failed(self, error: Exception) -> str:
-        """Say which rule failed, where it stands (file, line, column) and how."""
+        """Return the message for a rule that failed: its name, its place (file, line, column) and the error."""
 
     @property
     def reads(self) -> Mapping[str, frozenset[str]]:
-        """What the expressions of each point read, by the point's method: `workload.user`, `queue.name`, `now`.
+        """The fields that each point's expressions read, by the point's method: `workload.user`, `queue.name`, `now`.
 
-        Fields have their names in the core; never too few, perhaps too many.
+        Fields have their names in the core. The set may name too many fields, never too few.
         """
 
     @property
     def clock(self) -> Mapping[str, int]:
-        """How often the answer of a point that reads `now` may change, in milliseconds: at multiples of it only.
+        """The step in milliseconds at whose multiples the answer of a point that reads `now` may change.
 
-        1 is at any time. A point that is not named does not change as time passes.
+        1 means at any time. The answer of a point that is not named does not change as time passes.
         """
 
     @property
     def usage_apart(self) -> bool:
-        """Whether `usage` is a key of its own in `order`, so that it decides between LocalQueues, never within one."""
+        """Whether `usage` is a key of its own in `order`, so that it orders LocalQueues, not workloads within one."""
 
     @property
     def fair(self) -> bool:
-        """Heads of different queues meet in a tournament of shares, and shares decide who may be evicted."""
+        """Whether fair sharing is on: shares order the heads of different queues and decide who may be evicted."""
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """Names of the comparisons of `allowed`, in the order they are tried (fair sharing only; at most two)."""
+        """The preemption strategies of fair sharing, passed to `allowed` in this order (at most two)."""
 
     @property
     def partial(self) -> bool:
@@ -238,7 +238,7 @@ class Rules(Protocol):
 
     @property
     def recompute(self) -> bool:
-        """Whether victims are looked for again where another workload took them in the same cycle."""
+        """Whether victims are searched for again if another workload took them in the same cycle."""
 
     @property
     def half_life(self) -> int:
@@ -254,7 +254,7 @@ class Rules(Protocol):
 
     @property
     def metered(self) -> bool:
-        """Whether usage is counted where no rule reads it, for the status of the queues."""
+        """Whether usage is counted even if no rule reads it, for the status of the queues."""
 
     @property
     def conditional(self) -> bool:
@@ -262,91 +262,91 @@ class Rules(Protocol):
 
     @property
     def hold(self) -> bool:
-        """Whether what `reserves` speaks for is held until the head is admitted, while others of its queue pass."""
+        """Whether a reservation lasts until its head is admitted, and others may pass it (`for: UntilAdmitted`)."""
 
     def order(self, workload: Workload, queue: ClusterQueue, now: int, usage: float) -> Key:
-        """Give the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""
+        """Return the keys by which pending work of one queue is ordered; `usage` is its LocalQueue's decayed share."""
 
     def across(self, workload: Workload, queue: ClusterQueue, placement: Placement, facts: UsageFacts) -> Key:
-        """Give the keys between the heads of different queues."""
+        """Return the keys between the heads of different queues."""
 
     def tournament(self, workload: Workload, queue: ClusterQueue, contest: Contest, facts: UsageFacts) -> Key:
-        """Give the keys between heads at one level of the tree (fair sharing only)."""
+        """Return the keys between heads at one level of the tree (fair sharing only)."""
 
     def strict(self, workload: Workload, queue: ClusterQueue) -> bool:
-        """Say whether a head that does not fit blocks those behind it."""
+        """Return whether a head that does not fit blocks those behind it."""
 
     def admit(self, workload: Workload, queue: ClusterQueue, facts: UsageFacts, now: int) -> AdmitDenial | None:
-        """Give the first condition that does not hold, or None."""
+        """Return the first condition that does not hold, or None."""
 
     def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:
-        """Give why a workload that holds quota must give it back now, or else what will hold soonest, or None."""
+        """Return why a workload that holds quota must give it back now, or else what will hold soonest, or None."""
 
     def reserves(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
-        """Say whether a head that could not be placed holds capacity for the rest of the cycle."""
+        """Return whether a head that could not be placed reserves quota for the rest of the cycle."""
 
     def reserved(self, cell: Cell, usage: int, asked: int, borrow: int) -> int:
-        """Give how much of a cell such a head holds."""
+        """Return how much of a cell such a head reserves."""
 
     def yields(self, workload: Workload, begins: int, at: int) -> bool:
-        """Say whether a workload may use now (`at`) what is held for a head that starts at `begins`, 0 if unknown."""
+        """Return whether a workload may use, `at` this time, what is reserved for a head that starts at `begins`."""
 
     def park(self, workload: Workload, queue: ClusterQueue, outcome: str) -> bool:
-        """Say whether a head waits for an event (True), or stays active and is looked at again in the next cycle."""
+        """Return whether a head waits for an event (True), or stays active and is looked at again in the next cycle."""
 
     def guaranteed(self, cell: Cell) -> int:
-        """Give how much of its quota a node never lends."""
+        """Return how much of its quota a node never lends (by its lending limit)."""
 
     def available(self, cell: Cell, usage: int, parent: int) -> int:
-        """Give how much more may be used at a node; `parent` is the same number of its parent (0 at the root)."""
+        """Return how much more may be used at a node; `parent` is the same of its parent (0 at the root)."""
 
     def most(self, cell: Cell, parent: int) -> int:
-        """Give how much a node could use of an empty tree; `parent` as in `available`."""
+        """Return how much a node could use if the tree were empty; `parent` as in `available`."""
 
     def borrows(self, cell: Cell, usage: int) -> bool:
-        """Say whether a node with this usage is above its own quota."""
+        """Return whether a node with this usage is above its own quota."""
 
     def eligible(self, pod_set: PodSet, match: Match, queue: ClusterQueue) -> bool:
-        """Say whether a pod set may run on a flavor at all."""
+        """Return whether a pod set may run on a flavor at all."""
 
     def preference(self, option: Option, queue: ClusterQueue) -> Key:
-        """Give the keys by which flavors, and resources within one flavor, are compared: the smaller the better."""
+        """Return the keys by which flavors, and resources within one flavor, are compared; smaller is better."""
 
     def stop(self, option: Option, queue: ClusterQueue) -> bool:
-        """Say whether the search for a flavor ends with this one."""
+        """Return whether the search for a flavor ends with this one."""
 
     def may_preempt(self, cell: Cell, asked: int, queue: ClusterQueue, below_root: bool) -> bool:
-        """Say whether victims are looked for where quota is short; `below_root`: a subtree could hold the request."""
+        """Return whether victims are searched for if quota is short; `below_root`: a subtree could hold the request."""
 
     def reach(self, queue: ClusterQueue, reach: Reach) -> bool:
-        """Say whether victims are looked for in other queues."""
+        """Return whether victims are searched for in other queues."""
 
     def candidate(self, victim: Victim, workload: Workload, queue: ClusterQueue, advantage: bool, now: int) -> str:
-        """Give the `Variant` of a victim at a time (milliseconds)."""
+        """Return the `Variant` of a victim at a time (milliseconds)."""
 
     def spares(self, queue: ClusterQueue) -> bool:
-        """Say whether `candidate` takes no work of a queue for other work of the same queue, whatever both are."""
+        """Return whether `candidate` never takes a workload of a queue for another one of the same queue."""
 
     def victim_order(self, victim: Victim, workload: Workload, queue: ClusterQueue, variant: str, usage: float) -> Key:
-        """Give the keys by which victims are taken; `usage` is the decayed share of the victim's LocalQueue."""
+        """Return the keys by which victims are ordered; `usage` is the decayed share of the victim's LocalQueue."""
 
     def attempts(self, queue: ClusterQueue, found: Found) -> tuple[bool, ...]:
-        """Give the attempts to find enough victims: each with (True) or without borrowing."""
+        """Return the attempts to find enough victims: each with (True) or without borrowing."""
 
     def while_borrowing(self, variant: str) -> bool:
-        """Say whether a kind of victim may be taken in an attempt with borrowing."""
+        """Return whether a kind of victim may be taken in an attempt with borrowing."""
 
     def entitled(self, cell: Cell, usage: int) -> bool:
-        """Say whether a preemptor with this usage (its request included) takes victims whatever the shares."""
+        """Return whether a preemptor with this usage (its request included) takes victims whatever the shares."""
 
     def allowed(self, strategy: str, shares: Shares) -> bool:
-        """Say whether fair sharing lets the victim be taken."""
+        """Return whether fair sharing lets the victim be taken."""
 
     def ratio(self, borrowed: int, lendable: int) -> float:
-        """Give the unweighted share of one resource."""
+        """Return the unweighted share of one resource."""
 
     def share(self, ratio: float, weight: int, borrowing: bool) -> float:
-        """Give the number that shares are compared by; `weight` in billionths."""
+        """Return the number that shares are compared by; `weight` in billionths."""
 
     def requeue(self, workload: Workload, now: int) -> int:
-        """Give the time (milliseconds) before which an evicted workload is not looked at."""
+        """Return the end of the back-off (milliseconds) of an evicted workload."""

@@ -1,7 +1,7 @@
-"""The state of the core: trees with their usage, what holds quota and what waits, kept up to date by events.
+"""The state of the core: cohort trees with their usage, and all workloads, kept up to date by events.
 
-Built from a snapshot, changed by events and by `cycle.decide`; one built anew from the same facts and memory (see
-`memory.py`) is equal. Definitions may change any time: at its next use a state takes in what they touch.
+Built from a snapshot, changed by events and by `decide`; a state rebuilt from the same facts and memory (see
+`memory.py`) is equal. Changed definitions are applied at the next `bind` (see `redefine.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
 from webhook.queue.pending.queue import Entry, EquivalenceClass, HeadVerdict, PendingQueue, Status
 from webhook.queue.pending.reorder import follow_usage, reorder
-from webhook.queue.pending.timing import Alarms, RuleTiming
+from webhook.queue.pending.timing import RuleTiming, Timers
 from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
 from webhook.queue.quota.accounting import Accounting, local_of
@@ -34,13 +34,13 @@ from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Amounts, Tree, TreeNode
 from webhook.queue.redefine import Redefined, follow
 from webhook.queue.rules import HeadOutcome, Key, Rules
-from webhook.queue.workload_facts import facts_of, helps_others, replace_workload, tie, victim_of
+from webhook.queue.workload_facts import facts_of, replace_workload, retries_parked, tie, victim_of
 
 
 class State(Definitions):
     """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided.
 
-    `ready` are the trees to decide in, `stirred` those that were decided in since somebody took note of them.
+    `ready` are the trees to decide in, `changed_trees` those that were decided in since a reader cleared it.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class State(Definitions):
         self.by_queue: dict[str, PendingQueue] = {}
         self.by_tree: dict[Tree, list[PendingQueue]] = {}
         self.ready: dict[Tree, None] = {}
-        self.stirred: dict[Tree, None] = {}
+        self.changed_trees: dict[Tree, None] = {}
         self.cycle = 0
         self.suspended: dict[Tree, Suspended[Any]] = {}
         self.cohort_retry = CohortRetry()
@@ -62,7 +62,7 @@ class State(Definitions):
         self.accounting = Accounting()
         self.timing = RuleTiming()
         self.plans = Plans()
-        self.backoff, self.evictions = Alarms(), Alarms()
+        self.backoff, self.evictions = Timers(), Timers()
         self.due: dict[str, None] = {}
         self._redefined = Redefined()
         self._seq = 0
@@ -78,7 +78,7 @@ class State(Definitions):
         return state
 
     def snapshot(self) -> Snapshot:
-        """Give the facts that this state was built from and came to, sorted by name."""
+        """Return the current facts as a snapshot, sorted by name."""
         return self.accounting.kept(self.defined(tuple(facts_of(e) for _, e in sorted(self.entries.items()))))
 
     def apply(self, event: Event) -> None:
@@ -88,7 +88,7 @@ class State(Definitions):
                 self._changed(workload)
             case WorkloadGone(key):
                 if (entry := self.entries.get(key)) is not None:
-                    self.leave(entry)
+                    self.withdraw(entry)
                     self._remove(entry)
             case WorkloadEvicted():
                 self._evicted(event)
@@ -98,7 +98,7 @@ class State(Definitions):
                 self._redefine(self.drop(kind, key), None)
 
     def bind(self, rules: Rules, now: int = 0) -> None:
-        """Make the state ready to decide by these rules: what definitions touched is taken in."""
+        """Make the state ready to decide by these rules, and apply changed definitions."""
         if self.rules is not rules or self.accounting.misses(self):
             self.rules = rules
             self.changes.now = max(now, self.changes.now)
@@ -108,7 +108,7 @@ class State(Definitions):
             follow(self, redefined)
 
     def _begin(self, rules: Rules) -> None:
-        """Build everything by new rules; what is remembered of the past stays."""
+        """Rebuild everything by new rules; decayed usage stays."""
         for entry in self.entries.values():
             if entry.victim is not None:
                 entry.workload = replace(entry.workload, evicted=entry.victim.evicted)
@@ -119,7 +119,7 @@ class State(Definitions):
         self.changes, self.timing = Changes(), RuleTiming(rules, now)
         self.changes.now = now
         self.suspended = {}
-        self.ready, self.backoff, self.evictions, self.due = {}, Alarms(), Alarms(), {}
+        self.ready, self.backoff, self.evictions, self.due = {}, Timers(), Timers(), {}
         self.plans, self._fields = Plans(), fields_read(rules)
         self.trees.clear()
         self.pending_queues.clear()
@@ -132,7 +132,7 @@ class State(Definitions):
             self.enter(entry)
 
     def _redefine(self, before: Definition | None, after: Definition | None) -> None:
-        """Take note of a definition that is another now; what was used lately is no part of it."""
+        """Note a definition that changed, for the next `bind`."""
         if self.rules is None or before == after:
             return
         definition = after or before
@@ -162,7 +162,7 @@ class State(Definitions):
         elif facts_of(entry) == workload:
             return
         else:
-            self.leave(entry, retry=helps_others(entry, workload))
+            self.withdraw(entry, retry=retries_parked(entry, workload))
             self._remove(entry)
             entry.verdict = None
         entry.workload, entry.admission, entry.admitted = workload, None, False
@@ -177,17 +177,17 @@ class State(Definitions):
             return
         before = entry.workload
         count = before.requeue_count + (1 if event.requeue_at else 0)
-        self.leave(entry)
+        self.withdraw(entry)
         entry.workload = replace_workload(before, event.queued_at, event.requeue_at, count)
         entry.admission, entry.admitted, entry.verdict, entry.preemptor = None, False, None, ""
         self.enter(entry)
 
     def enter(self, entry: Entry) -> None:
-        """Let an entry hold what it was given, or wait; before the first `bind` nothing happens yet."""
+        """Let an entry hold the quota of its admission, or queue it; before the first `bind` nothing happens."""
         if self.rules is None:
             return
         workload = entry.workload
-        entry.status, entry.why_out, entry.failed = Status.OUT, "", False
+        entry.status, entry.why_not_queued, entry.failed = Status.OUT, "", False
         admission = entry.admission or workload.admission
         if workload.finished:
             return
@@ -197,27 +197,27 @@ class State(Definitions):
                 self.hold(entry, pending_queue)
                 self.ready[pending_queue.node.tree] = None
             else:
-                entry.why_out = f"ClusterQueue {admission.cluster_queue} not found"
+                entry.why_not_queued = f"ClusterQueue {admission.cluster_queue} not found"
             return
-        entry.why_out = self.why_out(workload)
-        if not entry.why_out:
+        entry.why_not_queued = self.why_not_queued(workload)
+        if not entry.why_not_queued:
             try:
                 self._wait(entry)
             except self.rules.failures as error:
                 self.fail(entry, error)
 
     def fail(self, entry: Entry, error: Exception) -> None:
-        """Leave an entry out that a rule failed on, until it, the rules, or what they looked at change."""
+        """Take an entry that a rule failed on out of its queue, until it, the rules, or what they read change."""
         assert self.rules is not None
-        self.leave(entry)
-        entry.failed, entry.why_out = True, self.rules.failed(error)
+        self.withdraw(entry)
+        entry.failed, entry.why_not_queued = True, self.rules.failed(error)
 
     def _wait(self, entry: Entry) -> None:
         workload, rules = entry.workload, self.rules
         assert rules is not None
         entry.pending_queue = self.by_queue.get(self.local_queues[local_of(workload)].cluster_queue)
         if entry.pending_queue is None:
-            return  # It is new, and takes the workload in at the next `bind`.
+            return  # The queue is new and gets the workload at the next `bind`.
         entry.until = rules.requeue(workload, workload.evicted_at)
         if entry.until > self.changes.now:
             entry.status = Status.BACKOFF
@@ -226,7 +226,7 @@ class State(Definitions):
         self.queue(entry)
 
     def queue(self, entry: Entry) -> None:
-        """Let an entry wait in its queue."""
+        """Put an entry into its queue."""
         pending_queue = entry.pending_queue
         assert pending_queue is not None
         entry.rank = self.rank(entry)
@@ -235,12 +235,12 @@ class State(Definitions):
         self.push(entry)
 
     def rank_among(self, entry: Entry) -> Key:
-        """Give the keys an entry is ordered by among all of its queue."""
+        """Return the sort keys of an entry among all of its ClusterQueue."""
         assert self.rules is not None
         return self.rank(entry, within=False) if self.rules.usage_apart else entry.rank
 
     def rank(self, entry: Entry, *, within: bool = True) -> Key:
-        """Give the keys an entry is ordered by within its LocalQueue; equal for no two."""
+        """Return the sort keys of an entry within its LocalQueue; they are unique."""
         rules, pending_queue, workload = self.rules, entry.pending_queue, entry.workload
         assert rules is not None
         assert pending_queue is not None
@@ -249,13 +249,13 @@ class State(Definitions):
         return (*keys, *tie(workload))
 
     def share_of(self, entry: Entry) -> float:
-        """Give the decayed share of an entry's LocalQueue; 0 where its queue does not go by it."""
+        """Return the decayed share of an entry's LocalQueue; 0 if its queue does not use it."""
         assert entry.pending_queue is not None
         local = self.local_queues.get(local_of(entry.workload))
         return self.accounting.share(entry.workload, entry.pending_queue.queue, local)
 
-    def set_apart(self, entry: Entry, verdict: HeadVerdict) -> None:
-        """Park an entry that a rule failed on, alone: others that ask the same may do better."""
+    def park_alone(self, entry: Entry, verdict: HeadVerdict) -> None:
+        """Park an entry that a rule failed on, without its class: the rule may succeed for the others."""
         pending_queue, equivalence = entry.pending_queue, entry.equivalence
         assert pending_queue is not None
         assert equivalence is not None
@@ -267,18 +267,19 @@ class State(Definitions):
         self.push(entry)
         entry.verdict = equivalence.verdict = verdict
         equivalence.volatile = True
-        pending_queue.block(equivalence)
-        self.left(equivalence)
+        pending_queue.park(equivalence)
+        self.note_waiting(equivalence)
 
-    def left(self, equivalence: EquivalenceClass) -> None:
-        """Take note of a class that was parked, or whose head stays in front: what may give another answer."""
-        self.changes.blocked(equivalence)
-        if (told := equivalence.verdict) is not None and told.outcome in (HeadOutcome.DENIED, HeadOutcome.RULE_FAILED):
+    def note_waiting(self, equivalence: EquivalenceClass) -> None:
+        """Note a class that was parked, or whose head stays active, and what may change its verdict."""
+        self.changes.note_parked(equivalence)
+        verdict = equivalence.verdict
+        if verdict is not None and verdict.outcome in (HeadOutcome.DENIED, HeadOutcome.RULE_FAILED):
             owners = self.accounting.owners(equivalence.any(), equivalence.pending_queue.queue)
             self.changes.deny(equivalence, owners)
 
     def put_first(self, entry: Entry, first: bool) -> None:
-        """Say whether an entry waits for victims of its own; it takes the place that the rules give it."""
+        """Set whether an entry waits for victims of its own, and move it to its new place."""
         entry.workload, entry.seq = replace(entry.workload, first=first), -1
         entry.rank = self.rank(entry)
         self.push(entry)
@@ -299,12 +300,12 @@ class State(Definitions):
         return equivalence
 
     def plan(self, workload: Workload, pending_queue: PendingQueue) -> RequestPlan:
-        """Give what a workload asks of a queue."""
+        """Return the request plan of a workload in a queue."""
         assert self.rules is not None
         return self.plans.plan(workload.pod_sets, pending_queue, self.flavors, self.rules)
 
     def hold(self, entry: Entry, pending_queue: PendingQueue, amounts: Amounts = ()) -> None:
-        """Let an entry hold the quota of its admission; `amounts` is what it uses, where that is known."""
+        """Let an entry hold the quota of its admission; `amounts` is its usage, if it is known."""
         tree, workload, admission = pending_queue.node.tree, entry.workload, entry.admission
         assert admission is not None
         if entry.equivalence is not None:
@@ -322,8 +323,8 @@ class State(Definitions):
         self.changes.held(entry, pending_queue)
         self.due[entry.key] = None
 
-    def leave(self, entry: Entry, *, retry: bool = True) -> None:
-        """Let an entry give back what it holds, or wait no longer; `retry` who is parked in its tree, as Kueue does."""
+    def withdraw(self, entry: Entry, *, retry: bool = True) -> None:
+        """Release what an entry holds, or remove it from its queue; `retry` wakes its tree, as in Kueue."""
         pending_queue = entry.pending_queue
         if entry.status == Status.HOLDING and pending_queue is not None:
             pending_queue.node.tree.remove(pending_queue.node, entry.amounts, pending_queue.node.tree.usage)
@@ -344,13 +345,13 @@ class State(Definitions):
     def _forget(self, entry: Entry) -> None:
         equivalence = entry.equivalence
         assert equivalence is not None
-        if equivalence.pending_queue.leave(entry):
+        if equivalence.pending_queue.remove(entry):
             self.changes.forget(equivalence)
 
     def awake(self, now: int, *, all_retried: bool = False) -> None:
-        """Take back into their queues whose back-off ended, and look again at classes that a change may help.
+        """Queue entries whose back-off ended, and wake classes that a change may help.
 
-        `all_retried`: at every class of a tree where quota came free, as Kueue does.
+        `all_retried`: wake every class of a tree where quota was released, as Kueue does.
         """
         assert self.rules is not None
         self.changes.now = now = max(now, self.changes.now)
@@ -375,14 +376,14 @@ class State(Definitions):
             self.ready[pending_queue.node.tree] = None
 
     def move(self, entry: Entry) -> None:
-        """Let a waiting entry take the place of its new rank."""
+        """Move a waiting entry to its new rank."""
         assert entry.pending_queue is not None
         self._seq += 1
         entry.pending_queue.move(entry, self._seq)
         self.ready[entry.pending_queue.node.tree] = None
 
     def next_at(self) -> int | None:
-        """Give the next time at which something must be decided though nothing changes, None where there is none."""
+        """Return the next time (milliseconds) to decide at even if nothing changes; None if there is none."""
         times = [self.backoff.next(self._backs_off), self.evictions.next(self._is_to_go)]
         times += self.timing.times(self.accounting, self.by_queue.values(), denied=bool(self.changes.denied))
         return min((at for at in times if at is not None), default=None)

@@ -1,7 +1,7 @@
-"""A state that lives on in virtual time: admitted work runs for its run time, evicted work waits again.
+"""Discrete-event simulation of a state: admitted workloads run for their run time, evicted ones wait again.
 
-The clock goes from event to event, and events of one time are taken in a fixed order, so the same state, rules and
-arrivals always give the same. Simulations and forecasts are made of it; the state that is handed in is changed.
+The clock moves from event to event, and events of one time have a fixed order, so the same state, rules and arrivals
+always give the same result. Used by simulations and forecasts; it changes the state that it is given.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from webhook.queue.state import State
 FINISH: Final = 0
 ARRIVE: Final = 1
 WAKE: Final = 2
-PATIENCE: Final = 32 * 24 * 3_600_000
-"""After so long in which nothing came or finished (milliseconds; a month), what waits for a time never starts."""
+GIVES_UP_AFTER: Final = 32 * 24 * 3_600_000
+"""After so long without an arrival or an end (milliseconds; a month), the run gives up on what still waits."""
 BACK_OFF: Final = 60_000
-"""What is preempted twice at one time, or evicted by a rule, waits so long (milliseconds): else it might never end."""
+"""The back-off of a workload preempted twice at one time, or evicted by a rule (milliseconds): ends endless loops."""
 UNLIMITED: Final = 1 << 60
 
 
 class Witness:
-    """Hears what happens, and does nothing; override what you need. `now` is in milliseconds."""
+    """Called for each event; does nothing. Override the methods you need. `now` is in milliseconds."""
 
     __slots__ = ()
 
     def arrived(self, key: str, now: int) -> None:
-        """Hear that a workload waits from now on."""
+        """Called when a workload arrives and waits."""
 
     def admitted(self, decision: Admitted, now: int) -> None:
-        """Hear that a workload starts."""
+        """Called when a workload starts."""
 
     def evicted(self, key: str, now: int) -> None:
-        """Hear that a workload that ran gave its quota back, and waits again."""
+        """Called when a running workload is evicted and waits again."""
 
     def finished(self, key: str, now: int) -> None:
-        """Hear that a workload has run its time."""
+        """Called when a workload has finished."""
 
     def settled(self, now: int, *, moved: bool) -> None:
-        """Hear that nothing is left to decide at a time; `moved`: something happened at it."""
+        """Called when nothing is left to decide at a time; `moved`: something happened at that time."""
 
 
 NOBODY: Final = Witness()
 
 
 class VirtualTime:
-    """A state and what is about to happen to it. `left` bounds the heads looked at; at 0 or less nothing goes on.
+    """A state and its future events. `left` is how many heads may still be looked at; at 0 or less the run stops.
 
     `calls` counts the calls of the core so far.
     """
@@ -76,16 +76,16 @@ class VirtualTime:
         self._moved = self._progress = self._woken = -1
 
     def arrive(self, at: int, key: str, workload: Callable[[], Workload]) -> None:
-        """Let a workload of this key come at a time; it is made then. Of one time the first to be told comes first."""
+        """Schedule an arrival; the workload is made then. Arrivals of one time come in the order of the calls."""
         self._arriving[key] = workload
         self._happen(at, ARRIVE, key)
 
     def run(self, key: str, until: int) -> None:
-        """Let a workload that holds quota finish at a time."""
+        """Schedule the end of a workload that holds quota."""
         self._runs[key] = self._happen(until, FINISH, key)
 
     def evict(self, key: str, requeue_at: int = 0) -> None:
-        """Let a workload that holds quota stop now; it keeps the age that it was created with."""
+        """Evict a workload that holds quota now; its age for the order stays that of its creation."""
         self._runs.pop(key, None)
         if key in self._stopped:
             requeue_at = max(requeue_at, self.now + BACK_OFF)
@@ -94,7 +94,7 @@ class VirtualTime:
         self.witness.evicted(key, self.now)
 
     def settle(self, now: int) -> None:
-        """Go on to a time, and decide until nothing more changes at it."""
+        """Advance to a time, and decide until nothing more changes at it."""
         self.now, self._stopped = now, set()
         if self._progress < 0:
             self._progress = now
@@ -109,7 +109,7 @@ class VirtualTime:
         self.witness.settled(now, moved=self._moved == now)
 
     def go_on(self) -> bool:
-        """Go on to the next event and decide; False where none is left, or nothing may be looked at any more."""
+        """Advance to the next event and decide. Return False if none is left or the budget is used up."""
         if not self._events or self.left <= 0:
             return False
         self.now = self._events[0][0]
@@ -135,7 +135,7 @@ class VirtualTime:
             self.witness.finished(key, self.now)
 
     def _take(self, made: Decisions) -> bool:
-        """Let what was decided happen; say whether something gave its quota back."""
+        """Carry out decisions. Return whether any workload released its quota."""
         if made.admitted or made.preempted or made.evicted:
             self._moved = self.now
         for decision in made.admitted:
@@ -150,7 +150,7 @@ class VirtualTime:
         return bool(made.preempted or made.evicted)
 
     def _wake(self, at: int | None) -> None:
-        """Go on at a time at which the rules may decide otherwise though nothing happens."""
-        if at is not None and at != self._woken and self.now < at <= self._progress + PATIENCE:
+        """Advance to a time at which the rules may decide differently though nothing happens."""
+        if at is not None and at != self._woken and self.now < at <= self._progress + GIVES_UP_AFTER:
             self._woken = at
             self._happen(at, WAKE, "")

@@ -1,4 +1,4 @@
-"""A workload as it stands now: what an entry of the state came to, as the core's own immutable facts."""
+"""A workload as it is now: the entry of the state turned back into the core's immutable `Workload`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webhook.queue.rules import Victim
 
 
 def facts_of(entry: Entry) -> Workload:
-    """Give a workload as it stands now."""
+    """Return a workload as it is now."""
     workload = entry.workload
     evicted = entry.victim.evicted if entry.victim is not None else workload.evicted
     if (entry.admission, entry.admitted, evicted) == (workload.admission, workload.admitted, workload.evicted):
@@ -19,7 +19,7 @@ def facts_of(entry: Entry) -> Workload:
 
 
 def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count: int) -> Workload:
-    """Give an evicted workload as it waits again."""
+    """Return an evicted workload as it waits again."""
     return replace(
         workload,
         admission=None,
@@ -37,10 +37,10 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
     )
 
 
-def helps_others(entry: Entry, workload: Workload) -> bool:
-    """Say whether a workload's change retries what is parked, as in Kueue.
+def retries_parked(entry: Entry, workload: Workload) -> bool:
+    """Return whether a workload's change makes parked classes be retried, as in Kueue.
 
-    It does where the workload ended or gave its quota back, or its priority class gave it another priority.
+    It does if the workload ended or released its quota, or if its priority class gave it another priority.
     """
     if workload.finished or not workload.active:
         return True
@@ -50,12 +50,12 @@ def helps_others(entry: Entry, workload: Workload) -> bool:
 
 
 def tie(workload: Workload) -> tuple[int, str, str]:
-    """Give the keys that tell apart workloads of equal keys of the rules: creation, arrival within its second, name."""
+    """Return the keys that break ties between equal rule keys: creation, arrival within its second, name."""
     return workload.created, workload.arrival, workload.key
 
 
 def victim_of(workload: Workload, admission: Admission, queue: str) -> Victim:
-    """Give what the rules see of a workload that holds the quota of a queue."""
+    """Return what the rules see of a workload that holds the quota of a queue."""
     return Victim(
         workload,
         queue,

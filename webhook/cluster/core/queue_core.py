@@ -206,7 +206,7 @@ class QueueCore:
 
         After a change of definitions those as well who wait in no queue, or hold what their queue may not have.
         """
-        trees, self._state.stirred = self._state.stirred, {}
+        trees, self._state.changed_trees = self._state.changed_trees, {}
         redefined, self._redefined = self._redefined, False
         keys: list[str] = []
         for queue in [queue for tree in trees for queue in self._state.by_tree.get(tree, ())]:

@@ -132,7 +132,7 @@ def tallies_of(state: State, counts: WorkloadCounts, names: Iterable[str]) -> Pa
     for pause, (name, tally) in every(tallies.items(), FEW):
         queue = state.by_queue.get(name)
         if queue is not None and not queue.inactive:
-            tally.active = sum(len(c.members) for c in queue.classes.values() if not c.blocked)
+            tally.active = sum(len(c.members) for c in queue.classes.values() if not c.parked)
         if pause:
             yield
     return tallies
@@ -171,7 +171,7 @@ def _row(
         max(0, tally.pending - tally.active),
         tally.reserving,
         tally.admitted,
-        amounts.tree.still or (line.inactive if line is not None else ""),
+        amounts.tree.failure or (line.inactive if line is not None else ""),
         str(queue.queueing_strategy) if queue is not None else "",
         tuple(_cells(state, node, columns, tally, amounts)),
     )

@@ -1,1 +1,1 @@
-"""One cycle of decisions: heads are nominated, put in order, and admitted, or preempt, or wait."""
+"""Scheduling cycles: heads of queues are nominated, ordered, and then admitted, made to preempt, or left waiting."""

@@ -1,4 +1,6 @@
-"""What happens to work that holds quota without any contest: checks that came ready, evictions that rules ask for."""
+"""Workloads that already hold quota: admission when their checks become ready, and evictions that rules ask for.
+
+The back-off of a workload that is evicted because its pods were not ready in time is computed here, by `requeue`."""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ from webhook.queue.state import State
 from webhook.queue.workload_facts import facts_of
 
 STANDS: Final = frozenset({"workload", "workload.admission", "workload.admitted", "workload.evicted"})
-"""What a workload comes to while it is in the state; all else is as its object says."""
+"""Workload fields that the core itself changes; all others are as the object has them."""
 NOT_READY: Final = "PodsReadyTimeout"
 """The reason of an eviction after which `requeue` says how long the workload waits."""
 
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
-    """Say whether all checks that a queue asks for on these flavors are ready (second phase of admission)."""
+    """Return whether all checks that a queue asks for on these flavors are ready (second phase of admission)."""
     if not (uses := queue.admission_checks_strategy.admission_checks):
         return True
     flavors = {flavor for pod_set in pod_sets for flavor in pod_set.flavors.values()}
@@ -30,8 +32,11 @@ def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[Pod
     return all(workload.checks.get(name) == CheckState.READY for name in asked)
 
 
-def settle(state: State, log: Log) -> None:
-    """Evict whom the rules of `evict` name, and admit whose checks came ready: all that changed, or whose time came."""
+def evict_and_admit(state: State, log: Log) -> None:
+    """Evict workloads that the `evict` rules name, and admit those whose checks are ready.
+
+    Only workloads in `state.due` are looked at: those that changed, or whose time has come.
+    """
     due, state.due = state.due, {}
     now, stands = state.changes.now, _reads_what_stands(state)
     for key in due:
@@ -55,10 +60,11 @@ def settle(state: State, log: Log) -> None:
                 log.ready.append(Admitted(key, queue.name, entry.admission.pod_set_assignments))
 
 
-def set_alarms(state: State, log: Log) -> None:
-    """Note when the rules of `evict` want those that were admitted in this call to go; nobody goes in the same call.
+def schedule_evictions(state: State, log: Log) -> None:
+    """Schedule the evictions that `evict` rules ask for among workloads admitted in this call.
 
-    Who is to go at once is asked in the next call, though no time has passed: so is every holder of a state built anew.
+    None is evicted in the call that admitted it: an eviction that is due at once happens in the next call, even at the
+    same time. The same holds for every holder of quota in a rebuilt state.
     """
     now, stands = state.changes.now, _reads_what_stands(state)
     for decision in log.admitted:
@@ -71,7 +77,7 @@ def set_alarms(state: State, log: Log) -> None:
 
 
 def _back_at(state: State, entry: Entry) -> int:
-    """Give until when a workload waits that is put back once more for not becoming ready."""
+    """Return the end of the back-off (milliseconds) of a workload that is evicted because its pods were not ready."""
     rules, now = state.rules, state.changes.now
     assert rules is not None
     count = entry.workload.requeue_count + 1
@@ -80,14 +86,14 @@ def _back_at(state: State, entry: Entry) -> int:
 
 
 def _ask_at(state: State, entry: Entry, at: int) -> None:
-    """Ask again at a time (milliseconds, 0: never), though nothing changes before."""
+    """Ask the `evict` rules again at a time (milliseconds; 0: never), even if nothing changes before."""
     entry.evict_at = at
     if at:
         state.evictions.set(at, entry.key)
 
 
 def _reads_what_stands(state: State) -> bool:
-    """Say whether rules of `evict` read what a workload comes to in the state."""
+    """Return whether `evict` rules read fields that the core itself changes (`STANDS`)."""
     assert state.rules is not None
     return not STANDS.isdisjoint(state.rules.reads.get("evict", ()))
 

@@ -1,15 +1,17 @@
-"""What a head would get: may it be considered at all, which flavors, at what size, and at whose cost."""
+"""Nomination of a head: whether it may be considered, its flavors, its pod counts, and the victims it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from webhook.queue.decisions import Reason
 from webhook.queue.flavors.node_match import selects
+from webhook.queue.flavors.partial_admission import with_largest_counts
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.flavors.search import Assignment, Search
-from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
 from webhook.queue.preemption.fair_victim_search import FairVictimSearch
 from webhook.queue.preemption.victim_search import Target, VictimSearch
@@ -22,7 +24,7 @@ from webhook.queue.state import State
 class Nomination:
     """An assignment for a head, and its victims. `reclaimed` and `freed` are what the search for victims learned.
 
-    `generation` is that of its queue when the search began; `continued`: it went on where the one before had ended.
+    `generation` is that of its queue when the search began; `continued`: the search resumed where the last one ended.
     """
 
     entry: Entry
@@ -37,30 +39,21 @@ class Nomination:
     candidates: Candidates | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a head is not considered at all."""
-
-    reason: Reason
-    outcome: HeadOutcome
-    message: str
-
-
-def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) -> Refusal | None:
-    """Say why a head must not be considered, or None."""
+def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) -> HeadVerdict | None:
+    """Return the verdict on a head that must not be considered at all; None if it may be."""
     workload = entry.workload
     if workload.checks and any(c in ("Retry", "Rejected") for c in workload.checks.values()):
-        return Refusal(Reason.NOT_CONSIDERED, HeadOutcome.MISCONFIGURED, "an admission check failed")
+        return HeadVerdict(Reason.NOT_CONSIDERED, HeadOutcome.MISCONFIGURED, "an admission check failed")
     if pending_queue.inactive:
         message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
-        return Refusal(Reason.SUSPENDED, HeadOutcome.SUSPENDED, message)
+        return HeadVerdict(Reason.SUSPENDED, HeadOutcome.SUSPENDED, message)
     namespace = state.namespaces.get(workload.namespace)
     selector = pending_queue.queue.namespace_selector
     if selector is None or (selector.match_expressions and not (namespace and selects(selector, namespace.labels))):
         message = "workload namespace doesn't match ClusterQueue selector"
-        return Refusal(Reason.MISCONFIGURED, HeadOutcome.NAMESPACE_MISMATCH, message)
+        return HeadVerdict(Reason.MISCONFIGURED, HeadOutcome.NAMESPACE_MISMATCH, message)
     if workload.problem:
-        return Refusal(Reason.MISCONFIGURED, HeadOutcome.MISCONFIGURED, workload.problem)
+        return HeadVerdict(Reason.MISCONFIGURED, HeadOutcome.MISCONFIGURED, workload.problem)
     rules = state.rules
     assert rules is not None
     if rules.conditional and (
@@ -68,12 +61,12 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     ):
         waits = denial.reason == Reason.WAITING_FOR_PODS_READY
         reason = Reason.WAITING_FOR_PODS_READY if waits else Reason.DENIED_BY_RULE
-        return Refusal(reason, HeadOutcome.DENIED, denial.message or denial.reason)
+        return HeadVerdict(reason, HeadOutcome.DENIED, denial.message or denial.reason)
     return None
 
 
 def facts(state: State, entry: Entry, pending_queue: PendingQueue) -> UsageFacts:
-    """Gather what the rules of `admit` may look at."""
+    """Collect the usage facts that `admit` rules may read."""
     namespace = state.namespaces.get(entry.workload.namespace)
     return state.accounting.facts(entry.workload, pending_queue.queue, namespace)
 
@@ -104,14 +97,16 @@ class Nominator:
         if assignment.mode not in (Mode.FIT, Mode.NO_FIT):
             nomination.targets = oracle.targets(assignment)
         if assignment.mode != Mode.FIT and not nomination.targets and rules.partial and equivalence.plan.shrinks:
-            self._smaller(nomination, search, oracle, equivalence.plan)
+            placed = with_largest_counts(equivalence.plan, partial(self._try, search, oracle, equivalence.plan))
+            if placed is not None:
+                nomination.assignment, nomination.targets = placed
         if oracle.asked:
             nomination.candidates = oracle.victims.candidates
             nomination.reclaimed, nomination.freed = oracle.victims.reclaimed, oracle.victims.freed
         return nomination
 
     def victims(self, entry: Entry, pending_queue: PendingQueue, before: Nomination | None) -> VictimSearch:
-        """Give a search for victims on behalf of a head; it knows the candidates that one `before` asked about."""
+        """Return a victim search for a head, with the candidates that an earlier nomination (`before`) collected."""
         rules, state = self.state.rules, self.state
         assert rules is not None
         candidates = before.candidates if before is not None else None
@@ -122,7 +117,7 @@ class Nominator:
         return made(pending_queue, entry.workload, self.usage, rules, state.pending_queues, self.gone, candidates)
 
     def fitting(self, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
-        """Find flavors for a head where nobody would have to yield on any that was tried; None where there are none."""
+        """Nominate a head only if it fits without preemption on the first flavors tried; None otherwise."""
         assert self.state.rules is not None
         assert entry.equivalence is not None
         asked: list[int] = []
@@ -139,25 +134,11 @@ class Nominator:
         return Nomination(entry, pending_queue, assignment, pending_queue.generation)
 
     def _progress(self, entry: Entry, pending_queue: PendingQueue) -> Mapping[tuple[str, int], int]:
-        """Say after which flavors to go on: as the cycle before noted, or an older one while its queue is as it was."""
+        """Return the flavors after which the search resumes; empty if the noted progress is out of date."""
         progress = entry.progress
         if progress is None or (self.cycle - progress.cycle > 1 and pending_queue.generation > progress.generation):
             return {}
         return progress.tried
-
-    def _smaller(self, nomination: Nomination, search: Search, oracle: _Memo, plan: RequestPlan) -> None:
-        """Look for the largest counts that can be placed: all pod sets shrink together, found by halving."""
-        deltas = [p.count - p.min_count for p in plan.pod_sets]
-        low, high = 0, plan.shrinks + 1
-        while low < high:
-            step = (low + high) // 2
-            counts = [p.count - d * step // plan.shrinks for p, d in zip(plan.pod_sets, deltas, strict=True)]
-            found = self._try(search, oracle, plan, counts) if step <= plan.shrinks else None
-            if found is not None:
-                nomination.assignment, nomination.targets = found
-                high = step
-            else:
-                low = step + 1
 
     def _try(
         self, search: Search, oracle: _Memo, plan: RequestPlan, counts: Sequence[int]
@@ -182,7 +163,7 @@ def _flavors(nomination: Nomination) -> dict[tuple[str, int], str]:
 
 
 class _Memo:
-    """Asks a victim search, and remembers: the victims for one column are often those for the whole request."""
+    """A victim search with a memo: the victims for one column are often those for the whole request."""
 
     __slots__ = ("_for", "_known", "_victims")
 
@@ -195,12 +176,12 @@ class _Memo:
 
     @property
     def asked(self) -> bool:
-        """Whether victims were looked for."""
+        """Whether a victim search ran."""
         return self._victims is not None
 
     @property
     def victims(self) -> VictimSearch:
-        """The search; most heads fit, and need none."""
+        """The search, created on first use: most heads fit and need none."""
         if self._victims is None:
             nominator, entry, pending_queue, before = self._for
             self._victims = nominator.victims(entry, pending_queue, before)

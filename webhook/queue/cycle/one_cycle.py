@@ -1,6 +1,6 @@
-"""One cycle over one tree: a head of each queue is nominated, they are put in order, and each is placed or waits.
+"""Kueue's scheduling cycle over one cohort tree: nominate the head of each queue, order the heads, process each.
 
-This is Kueue's scheduling cycle, step by step; rounds repeat it.
+`decide` repeats it in rounds. Nomination is in `nominate.py`, the order in `order.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from webhook.queue.cycle.checks_and_evictions import checks_ready
 from webhook.queue.cycle.nominate import Nomination, Nominator, facts, refuse
+from webhook.queue.cycle.not_admitted import keep_waiting, park_alone
 from webhook.queue.cycle.order import Callbacks, ordered
-from webhook.queue.cycle.requeue import leave, set_apart
 from webhook.queue.cycle.reservation import Reservation, begins
 from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import Admitted, Preempted, Reason
@@ -23,9 +23,9 @@ from webhook.queue.preemption.victim_search import Target, without
 from webhook.queue.quota.tree import Usage
 from webhook.queue.rules import HeadOutcome, Mode, UsageFacts
 
-PATIENCE = 100
-"""So many calls may go on with one cycle; the next one ends it, whatever that takes."""
-UNASKED = UsageFacts()
+MAX_CALLS = 100
+"""How many calls of `decide` may share one cycle; the next call finishes it regardless of its budget."""
+NO_FACTS = UsageFacts()
 OVERLAPS = "Workload has overlapping preemption targets with another workload"
 DEFERRED = f"{OVERLAPS}, but will fit after these preemptions complete"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
@@ -44,9 +44,9 @@ class TreeCycle:
             self.tree.add(kept.node, kept.amounts, self.usage)
 
     def run(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> int:
-        """Nominate the heads and process them in the rules' order; give what that cost (see `cost_of`).
+        """Nominate the heads and process them in the rules' order. Return the cost (see `cost_of`).
 
-        Where more than `left` is used before all are nominated, the cycle is suspended, and nobody is processed.
+        If the cost exceeds `left` before all heads are nominated, the cycle is suspended and no head is processed.
         """
         nominations, cost = self._nominate_all(heads, left)
         if self.rules.hold or self.rules.fair:
@@ -64,7 +64,7 @@ class TreeCycle:
         cost = 0
         while todo:
             pending_queue, first = todo.popleft()
-            if cost >= left and tries < PATIENCE:
+            if cost >= left and tries < MAX_CALLS:
                 known.update((n.entry, n) for n in nominations)
                 signature = signature_of(self.state.by_tree[self.tree])
                 self.state.suspended[self.tree] = Suspended(known, signature, tries + 1)
@@ -90,9 +90,9 @@ class TreeCycle:
         return nominations, cost
 
     def _parked_at_once(self, nomination: Nomination) -> bool:
-        """Park a head that plainly does not fit before anybody is placed: it takes no turn, and holds nothing.
+        """Park a head that cannot fit before any head is processed, so that it takes no turn and reserves nothing.
 
-        So it is where it is parked already; where cycles are counted it takes its turn, as in Kueue.
+        Return whether it was parked. Where cycles are counted, it takes its turn as in Kueue.
         """
         assignment, entry = nomination.assignment, nomination.entry
         if self.round.counted or self.rules.hold or nomination.targets or assignment.mode == Mode.FIT:
@@ -105,13 +105,13 @@ class TreeCycle:
             return False
         reason = assignment.reason if outcome == HeadOutcome.NO_FIT else Reason.WAITING_FOR_QUOTA
         entry.progress = None
-        leave(self.round, entry, queue, HeadVerdict(reason, outcome, "", assignment), nomination, parks=True)
+        keep_waiting(self.round, entry, queue, HeadVerdict(reason, outcome, "", assignment), nomination, parks=True)
         return True
 
     def _without_contest(self, nominations: list[Nomination]) -> list[Nomination]:
-        """Process heads that cannot be placed whose turn matters to nobody; give the others.
+        """Process at once the heads that cannot be placed and whose turn affects no other head. Return the rest.
 
-        A tournament is worth avoiding, and what is held is held before anybody is placed; a sort costs less.
+        This keeps them out of the fair-sharing tournament, which costs more than a sort.
         """
         others = []
         for nomination in nominations:
@@ -122,9 +122,9 @@ class TreeCycle:
         return others
 
     def _needs_turn(self, nomination: Nomination) -> bool:
-        """Say whether a head that cannot be placed must wait for its turn: where it reserves what is free by then.
+        """Return whether a head that cannot be placed must wait for its turn, to reserve what is free by then.
 
-        With `for: UntilAdmitted` it holds what is its own before anybody is placed.
+        With `for: UntilAdmitted`, heads that cannot be placed reserve before any head is placed.
         """
         fits_nowhere = nomination.assignment.mode == Mode.NO_FIT
         if self.rules.hold:
@@ -133,7 +133,7 @@ class TreeCycle:
         try:
             return self.rules.reserves(nomination.entry.workload, nomination.pending_queue.queue, outcome.value)
         except self.rules.failures:
-            return True  # It fails again when its turn comes, and is told of there.
+            return True  # It fails again when its turn comes, and is reported there.
 
     def _process_safely(self, nomination: Nomination) -> None:
         try:
@@ -142,7 +142,7 @@ class TreeCycle:
             self._fail_in_contest(nomination, error)
 
     def _resumed(self) -> tuple[dict[Entry, Nomination], int]:
-        """Give what heads were nominated for when the call before was over, and how many calls that took."""
+        """Return the nominations of a suspended cycle, if they still hold, and how many calls worked on it so far."""
         before = self.state.suspended.pop(self.tree, None)
         if before is None:
             return {}, 0
@@ -156,14 +156,14 @@ class TreeCycle:
         self.round.reporter.considered(entry.key, pending_queue.queue.name)
         refusal = refuse(self.state, entry, pending_queue, self.round.now)
         if refusal is not None:
-            leave(self.round, entry, pending_queue, HeadVerdict(refusal.reason, refusal.outcome, refusal.message))
+            keep_waiting(self.round, entry, pending_queue, refusal)
             return None
         if (usage := self._open(entry, nominator.usage)) is not nominator.usage:
             nominator = Nominator(self.state, usage, {}, self.round.cycle)
         return nominator.nominate(entry, pending_queue)
 
     def _open(self, entry: Entry, usage: Usage) -> Usage:
-        """Give a usage list without what is held for heads that a workload is out of the way of."""
+        """Return the usage without the reservations that a workload may use, because it ends before they are needed."""
         at = self.round.now
         if not (held := self.round.kept) or not (
             yielding := [r for r in held if self.rules.yields(entry.workload, r.begins, at)]
@@ -175,7 +175,7 @@ class TreeCycle:
         return usage
 
     def _following(self, nomination: Nomination) -> Nomination | None:
-        """Nominate the next head of a queue whose head was admitted, where it fits; where cycles are counted, none."""
+        """Nominate the next head of a queue whose head was just admitted, if it fits; None where cycles are counted."""
         if self.round.counted or nomination.entry.status != Status.HOLDING:
             return None
         pending_queue = nomination.pending_queue
@@ -187,16 +187,16 @@ class TreeCycle:
             refused = refuse(self.state, entry, pending_queue, self.round.now) is not None
             return None if refused else nominator.fitting(entry, pending_queue)
         except self.rules.failures:
-            return None  # It is told of in the next cycle.
+            return None  # It is reported in the next cycle.
 
     def _known(self, nomination: Nomination) -> UsageFacts:
-        """Give what rules may know of a head, where they ask for it between queues."""
+        """Return the usage facts of a head, if rules read them to order the heads of different queues."""
         if not self.state.accounting.compared:
-            return UNASKED
+            return NO_FACTS
         return facts(self.state, nomination.entry, nomination.pending_queue)
 
     def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
-        """Park a woken class again, unseen, where the quota that spoke for it went to others, who are no victims."""
+        """Park a woken class again if the quota it was woken for is gone. Return whether it was parked."""
         equivalence, changes = entry.equivalence, self.state.changes
         if equivalence is None or equivalence.verdict is None or equivalence not in changes.by_watch:
             return False
@@ -205,13 +205,13 @@ class TreeCycle:
         if changes.newcomers(equivalence, self.rules):
             return False
         entry.verdict = equivalence.verdict
-        pending_queue.block(equivalence)
-        self.state.left(equivalence)
+        pending_queue.park(equivalence)
+        self.state.note_waiting(equivalence)
         return True
 
     def _fail_rule(self, entry: Entry, pending_queue: PendingQueue, error: Exception) -> None:
-        """Park a head that a rule failed on, with which rule it was; no rule is asked about it any more."""
-        set_apart(self.round, entry, self.rules.failed(error))
+        """Park a head that a rule failed on, with a message that names the rule."""
+        park_alone(self.round, entry, self.rules.failed(error))
 
     def _fail_in_contest(self, nomination: Nomination, error: Exception) -> None:
         self._fail_rule(nomination.entry, nomination.pending_queue, error)
@@ -240,18 +240,18 @@ class TreeCycle:
             self._admit(nomination)
 
     def _refused_now(self, nomination: Nomination) -> bool:
-        """Say whether a rule refuses a head for what the cycle admitted since it was nominated; then it waits."""
+        """Park a head that an `admit` rule denies after admissions of this cycle. Return whether it did."""
         if not self.rules.conditional or not self.round.log.admitted:
             return False
         entry, pending_queue = nomination.entry, nomination.pending_queue
         refusal = refuse(self.state, entry, pending_queue, self.round.now)
         if refusal is None:
             return False
-        leave(self.round, entry, pending_queue, HeadVerdict(refusal.reason, refusal.outcome, refusal.message))
+        keep_waiting(self.round, entry, pending_queue, refusal)
         return True
 
     def _overlaps(self, nomination: Nomination) -> bool:
-        """Say whether a victim goes for another workload of the cycle already."""
+        """Return whether a victim was already taken by another workload of this cycle."""
         targets, gone = nomination.targets, self.gone
         return bool(targets and gone) and any(t.entry.key in gone for t in targets)
 
@@ -260,13 +260,13 @@ class TreeCycle:
         return self.tree.fits(nomination.pending_queue.node, nomination.assignment.amounts(), usage)
 
     def _without(self, targets: Sequence[Target] = ()) -> Usage:
-        """Give the usage as it will be when all victims are gone."""
+        """Return the usage as it will be once all victims have released their quota."""
         if not self.gone and not targets:
             return self.usage
         return without(self.usage, [*self.gone.values(), *targets])
 
     def _again(self, nomination: Nomination) -> Nomination:
-        """Look for victims again as if those of this cycle were gone, on the flavors nominated before."""
+        """Search for victims again, without those already taken in this cycle, on the nominated flavors."""
         nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
         return nominator.nominate(nomination.entry, nomination.pending_queue, nomination)
 
@@ -314,7 +314,7 @@ class TreeCycle:
         self.round.reporter.preempted(decision)
 
     def _defer(self, nomination: Nomination) -> None:
-        """Let a head wait for victims of others: when they are gone, it fits without any of its own."""
+        """Let a head wait for the victims of other heads: once they are gone, it fits without victims of its own."""
         self._use(nomination)
         self._fail(nomination, HeadOutcome.DEFERRED, Reason.WAITING_FOR_PREEMPTED, DEFERRED)
 
@@ -336,16 +336,16 @@ class TreeCycle:
             self.round.searches_on = True
             if outcome in (HeadOutcome.NO_FIT, HeadOutcome.NO_CANDIDATES):
                 outcome = HeadOutcome.FLAVORS_LEFT
-        leave(self.round, entry, pending_queue, HeadVerdict(reason, outcome, message, assignment), nomination)
+        keep_waiting(self.round, entry, pending_queue, HeadVerdict(reason, outcome, message, assignment), nomination)
 
     def _reserve(self, nomination: Nomination) -> None:
-        """Hold what is free for a head, for this cycle or for the round."""
+        """Reserve free quota for a head, for this cycle or for the whole round."""
         node, assignment = nomination.pending_queue.node, nomination.assignment
         amounts = []
         for column, asked in assignment.usage.items():
             at = node.base + column
             held = self.rules.reserved(self.tree.cells[at], self.usage[at], asked, assignment.borrow)
-            amounts.append((column, max(0, held)))  # a rule that gives less than nothing must not make room
+            amounts.append((column, max(0, held)))  # a negative amount from a rule must not free quota
         self.tree.add(node, amounts, self.usage)
         if self.rules.hold:
             pending_queues = self.state.by_tree[self.tree]
@@ -354,13 +354,13 @@ class TreeCycle:
 
 
 def _behind(entry: Entry, pending_queue: PendingQueue) -> Entry | None:
-    """Give the head that follows one that was just parked; None where that one is still in front."""
-    parked = entry.equivalence is None or entry.equivalence.blocked
+    """Return the next head behind one that was just parked; None if that one stays at the head."""
+    parked = entry.equivalence is None or entry.equivalence.parked
     return pending_queue.head() if parked else None
 
 
 def cost_of(nomination: Nomination | None) -> int:
-    """Give what a nomination cost beside looking at its head: one for each hundred workloads that could be victims."""
+    """Return the cost of a nomination besides its head: one per 100 workloads looked at as victims."""
     candidates = nomination.candidates if nomination is not None else None
     return candidates.looked // 100 if candidates is not None else 0
 

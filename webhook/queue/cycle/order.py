@@ -1,4 +1,4 @@
-"""In which order the heads of different queues are processed: by the rules' keys, or by a tournament of shares."""
+"""The order in which the heads of different queues are processed: by the rules' keys, or by fair-sharing tournament."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from webhook.queue.workload_facts import tie
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What the order asks of the cycle that it is for.
+    """Functions of the cycle that ordering calls.
 
-    `failed` hears of a head that a rule failed on: it is out of the contest. `following` gives the head that takes the
-    place of one that was placed, or None. `known` gives what rules may know of a head's queue, user and namespace.
+    `failed` is called with a head that a rule failed on; the head drops out. `following` returns the nomination that
+    takes the place of a placed head, or None. `known` returns the usage facts of a head's queue, user and namespace.
     """
 
     failed: Callable[[Nomination, Exception], None]
@@ -28,10 +28,10 @@ class Callbacks:
 def ordered(
     nominations: Sequence[Nomination], rules: Rules, tree: Tree, usage: Usage, cycle: Callbacks
 ) -> Iterable[Nomination]:
-    """Give the heads of one tree in the order of the rules; among equals, who came first.
+    """Return the heads of one tree in the order of the rules; ties go to the earlier workload.
 
-    `usage` is that of the cycle, and changes as heads are placed: a tournament looks at it before each next head, and
-    lets the one following a head that was placed take part, so that queues get their shares by weight.
+    `usage` is that of the cycle and changes as heads are placed. A tournament reads it before each head, and enters the
+    next head of a queue whose head was placed, so that queues get their shares by weight.
     """
     if len(nominations) < 2:
         return nominations
@@ -62,7 +62,7 @@ def _by_tournament(
         try:
             winner = tournament.pop(tree.root, usage, stale)
         except rules.failures as error:
-            # A share that cannot be told leaves nobody to compare with: who is left waits.
+            # Without this share no remaining head can be compared, so all of them wait.
             for node in tournament.heads:
                 cycle.failed(by_node[node], error)
             return

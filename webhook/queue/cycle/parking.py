@@ -1,4 +1,4 @@
-"""How a head waits that was not admitted: for a change of numbers that it failed on, or for victims to go."""
+"""What a head that was not admitted waits for: a change of the amounts it failed on, or the end of its victims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAITS_FOR_VICTIMS = frozenset({HeadOutcome.PREEMPTING, HeadOutcome.DEFERRED})
 
 
 def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: Rules) -> None:
-    """Note what must change before a class is looked at again."""
+    """Record what must change before a class is looked at again."""
     equivalence.preempts = equivalence.reclaims = equivalence.barred = equivalence.volatile = False
     equivalence.watch = ()
     if nomination is None:
@@ -29,7 +29,7 @@ def watch(equivalence: EquivalenceClass, nomination: Nomination | None, rules: R
     equivalence.preempts, equivalence.reclaims = nomination.searched, nomination.reclaimed
     fair = rules.fair and nomination.searched
     unsure = nomination.continued or assignment.mode >= Mode.PREEMPT or len(assignment.lacks) > 8
-    # Where pod sets want the same flavor, any change may send one of them to another.
+    # If pod sets compete for one flavor, any change may move one of them to another flavor.
     crowded = any(lack.beside for lack in assignment.lacks)
     equivalence.volatile = fair or unsure or crowded or bool(equivalence.plan.shrinks)
     numbers, freed = [], nomination.freed or {}

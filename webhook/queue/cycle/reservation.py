@@ -1,4 +1,4 @@
-"""What a head holds that made way for those behind it, and from when on it needs that, so that others may use it."""
+"""Reservations: quota kept for a head that lets others pass, and when the head will need it (for backfill)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webhook.queue.quota.tree import Amounts, TreeNode, Usage
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Amounts held at a node. `begins`: when enough will have come free to start (milliseconds), 0 where unknown."""
+    """Amounts reserved at a node. `begins`: when the head is expected to start (milliseconds), 0 if unknown."""
 
     node: TreeNode
     amounts: Amounts
@@ -20,9 +20,9 @@ class Reservation:
 
 
 def begins(nomination: Nomination, pending_queues: Iterable[PendingQueue], usage: Usage, now: int) -> int:
-    """Estimate when a head can start: when of all that holds what it lacks enough has ended, by the run times.
+    """Estimate when a head can start: when enough holders of the quota that it lacks have ended, by their run times.
 
-    0 where what must end first does not say how long it runs.
+    0 if a workload that must end first has no run time.
     """
     node, assignment = nomination.pending_queue.node, nomination.assignment
     lacking = {c: assignment.usage[c] - node.tree.available(node.base + c, usage) for c in assignment.short}

@@ -1,6 +1,6 @@
-"""What the cycles of a round share: a round is cycles over one tree until nothing moves.
+"""The state shared by the cycles of one round: a round repeats cycles over one tree until nothing moves.
 
-Between two cycles of a round nobody gives quota back, so what cannot have changed is not searched for again.
+No quota is released between two cycles of a round, so results that cannot have changed are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webhook.queue.state import State
 
 @dataclass(slots=True)
 class Log:
-    """What a call decided so far; `waits` are the heads that were looked at and not admitted."""
+    """The decisions of one call so far; `waits` are heads that were looked at and not admitted."""
 
     admitted: list[Admitted] = field(default_factory=list)
     preempted: list[Preempted] = field(default_factory=list)
@@ -31,13 +31,13 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Round:
-    """A round over one tree. `cycle` numbers its cycles on, over all trees and calls alike; `counted`: one by one.
+    """A round over one tree. `cycle` numbers cycles over all trees and calls; `counted`: they are counted as in Kueue.
 
-    `waiting` are nominations that stand over: of preemptors, and of heads that nobody passes. `kept` is what heads
-    hold that made way for those behind them (a QueuePolicy's `reserve` with `for: UntilAdmitted`). `moved`: in this
-    cycle somebody was admitted, named victims or was parked, so that another cycle may decide something else;
-    `searches_on`: some head has other flavors left to try. `searched`: it has tried them long enough, and nothing
-    moved: two pod sets may lead each other from flavor to flavor for ever.
+    `waiting` are nominations kept for later cycles: of preemptors, and of heads that block their queue. `kept` are
+    reservations of heads that let others pass (a QueuePolicy's `reserve` with `for: UntilAdmitted`). `moved`: a head
+    of this cycle was admitted, named victims or was parked, so another cycle may decide differently.
+    `searches_on`: some head has flavors left to try. `searched`: heads have searched long enough without any move (two
+    pod sets can send each other from flavor to flavor forever).
     """
 
     state: State

@@ -11,7 +11,7 @@ KEEPS_OUT = ("NoSchedule", "NoExecute")
 
 
 def match(pod_set: PodSet, flavor: Flavor) -> Match:
-    """Hold a pod set against a flavor: the first taint that neither tolerates, and the node affinity."""
+    """Match a pod set with a flavor: the first taint that neither of them tolerates, and the node affinity."""
     tolerations = (*pod_set.tolerations, *flavor.tolerations)
     taint = next((t for t in flavor.node_taints if t.effect in KEEPS_OUT and not tolerated(t, tolerations)), None)
     untolerated = f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
@@ -19,7 +19,7 @@ def match(pod_set: PodSet, flavor: Flavor) -> Match:
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Say whether any toleration holds for a taint (core/v1 Toleration)."""
+    """Return whether any toleration tolerates a taint (core/v1 Toleration)."""
     return any(_tolerates(t, taint) for t in tolerations)
 
 
@@ -38,7 +38,7 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def suits(pod_set: PodSet, labels: Mapping[str, str]) -> bool:
-    """Say whether node selector and required node affinity allow nodes with a flavor's labels.
+    """Return whether node selector and required node affinity allow nodes with a flavor's labels.
 
     Only the flavor's own label keys are looked at; a term that has no other key left allows everything.
     """
@@ -55,12 +55,12 @@ def suits(pod_set: PodSet, labels: Mapping[str, str]) -> bool:
 
 
 def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
-    """Say whether a selector takes an object with these labels; None takes nothing."""
+    """Return whether a selector selects an object with these labels; None selects nothing."""
     return selector is not None and all(holds(r, labels) for r in selector.match_expressions)
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Say whether labels meet one requirement; an unknown operator is never met."""
+    """Return whether labels meet one requirement; one with an unknown operator is never met."""
     present = requirement.key in labels
     match requirement.operator:
         case "In":

@@ -1,7 +1,7 @@
-"""What a workload of one shape asks of one queue: worked out once per shape, looked at in every cycle.
+"""The request of one shape of workload in one queue: computed once per shape, used in every cycle.
 
 A plan lists, per pod set and resource group, the flavors in the order they are tried, with the columns of the tree
-they would use. Pods that can never run on a flavor are known here; how much is free is not.
+that they use. It excludes flavors whose nodes the pods cannot run on; it does not depend on what is free.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Shape = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One flavor for one resource group of a pod set. `why` says why it is out of the question, "" if it is not.
+    """One flavor for one resource group of a pod set. `why` says why it cannot be used, "" if it can.
 
     `asks` are (resource, column, amount of one pod).
     """
@@ -40,7 +40,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True)
 class PodSetPlan:
-    """A pod set's groups in the order they are looked at; `missing` is a resource no group covers."""
+    """A pod set's groups in the order they are tried; `missing` is a resource that no group covers."""
 
     name: str
     count: int
@@ -51,14 +51,14 @@ class PodSetPlan:
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:
-    """A workload's pod sets; `shrinks` is by how many pods it may start smaller in all."""
+    """A workload's pod sets; `shrinks` is how many pods it may start without (partial admission)."""
 
     pod_sets: tuple[PodSetPlan, ...]
     shrinks: int
 
 
 def make_plan(pod_sets: tuple[PodSet, ...], node: TreeNode, flavors: Mapping[str, Flavor], rules: Rules) -> RequestPlan:
-    """Work out what pod sets ask of a queue."""
+    """Make the plan of pod sets in a queue."""
     queue = node.definition
     assert isinstance(queue, ClusterQueue)
     covering = {r: i for i, g in reversed(list(enumerate(queue.resource_groups))) for r in g.covered_resources}
@@ -67,7 +67,7 @@ def make_plan(pod_sets: tuple[PodSet, ...], node: TreeNode, flavors: Mapping[str
 
 
 def shape_of(pod_sets: tuple[PodSet, ...]) -> Shape:
-    """Give a hashable value that is equal for pod sets that ask the same."""
+    """Return a hashable value that is equal for pod sets that ask the same."""
     return tuple(
         (
             p.name,
@@ -116,7 +116,7 @@ def _choices(
     flavors: Mapping[str, Flavor],
     rules: Rules,
 ) -> Iterator[Choice]:
-    """Give what each flavor of a group is for a pod set; `asked` are its requests, for one pod, of this group."""
+    """Yield the choice of each flavor of a group for a pod set; `asked` are its requests per pod in this group."""
     queue = node.definition
     assert isinstance(queue, ClusterQueue)
     for quotas in group.flavors:

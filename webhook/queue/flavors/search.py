@@ -30,10 +30,10 @@ SEVERITY: Final[Mapping[Reason, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """A flavor that did not simply fit: what was asked of a column, what was free, what it could ever give.
+    """A flavor that did not fit at once: the amount asked of a column, what was free, and the most it can give.
 
-    `column` is -1 where the flavor is out of the question; `note` says why then. `beside` is the part of `asked` that
-    pod sets before this one would take.
+    `column` is -1 if the flavor cannot be used, and `note` then says why. `beside` is the part of `asked` that earlier
+    pod sets of the workload take.
     """
 
     pod_set: str
@@ -52,8 +52,8 @@ class Lack:
 class Assignment:
     """The flavors found. `mode` is the worst over all requests, `borrow` the highest subtree borrowed from.
 
-    `usage` is by column, `short` the columns that need victims, `reason` says why where nothing was found. `tried` has,
-    where a search ended before the last flavor, the place it ended at: where it did not work out, others are left.
+    `usage` is by column, `short` are the columns that need victims, `reason` says why nothing was found. `tried` has
+    the flavor at which each search ended before the last one: from there the next search resumes.
     """
 
     mode: int = Mode.FIT
@@ -66,7 +66,7 @@ class Assignment:
     tried: dict[GroupKey, int] = field(default_factory=dict)
 
     def amounts(self) -> list[tuple[int, int]]:
-        """Give the usage as (column, amount) pairs."""
+        """Return the usage as (column, amount) pairs."""
         return list(self.usage.items())
 
 
@@ -137,7 +137,7 @@ class Search:
     def _group(
         self, group: GroupPlan, pod_set: PodSetPlan, count: int, assignment: Assignment, probe: bool = True
     ) -> Best:
-        """Find a flavor. Of no pods, `probe` asks for one on which a pod of the shape could run at all."""
+        """Find a flavor. For a pod set of no pods, `probe` finds one on which a pod of this shape could run."""
         best, at = Best(key=self.worst), (pod_set.name, group.index)
         first = self.after.get(at, -1) + 1
         for index, choice in enumerate(group.choices[first:], first):
@@ -159,7 +159,7 @@ class Search:
         return best
 
     def _could_hold(self, choice: Choice) -> bool:
-        """Say whether one pod fits on a flavor of an empty tree."""
+        """Return whether one pod fits on a flavor if nothing else used the tree."""
         cells, base = self.node.tree.cells, self.node.base
         return all(amount <= cells[base + column].most for _, column, amount in choice.asks)
 
@@ -202,7 +202,7 @@ class Search:
 
 
 def _take(best: Best, at: GroupKey, count: int, chosen: dict[str, tuple[Choice, int]], assignment: Assignment) -> None:
-    """Let an assignment use the flavor found for a group."""
+    """Add the flavor found for a group to an assignment."""
     assert best.choice is not None
     if best.ended >= 0:
         assignment.tried[at] = best.ended
@@ -218,9 +218,9 @@ def _take(best: Best, at: GroupKey, count: int, chosen: dict[str, tuple[Choice, 
 
 
 def _reason(plan: RequestPlan, assignment: Assignment) -> Reason:
-    """Sum up why nothing was found: the worst over pod sets and groups, of each group the mildest of its flavors.
+    """Return why nothing was found: the worst reason over pod sets and groups, per group the mildest of its flavors.
 
-    Pod sets that found their flavors do not count.
+    Pod sets that found their flavors are left out.
     """
     placed = {p.name for p, _, _ in assignment.pod_sets}
     groups: dict[tuple[str, str | int], Reason] = {}

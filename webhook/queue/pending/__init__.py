@@ -1,1 +1,1 @@
-"""What waits in each ClusterQueue: its order, what is parked, and what wakes it."""
+"""Pending queues: the order of each ClusterQueue's waiting workloads, which are parked, and what wakes them."""

@@ -16,7 +16,7 @@ QueueStatus = tuple[object, ...]
 
 
 class CohortRetry:
-    """The statuses of the queues below the root's own, as they stood when last looked at."""
+    """The last seen statuses of queues that are not direct children of a root cohort."""
 
     __slots__ = ("_seen",)
 
@@ -24,7 +24,7 @@ class CohortRetry:
         self._seen: dict[str, QueueStatus] = {}
 
     def retry(self, by_tree: Mapping[Tree, Sequence[PendingQueue]], changes: Changes) -> None:
-        """Let queues whose status is another than before retry their trees, as after events and after a cycle."""
+        """Retry the trees of queues whose status changed since the last call, as Kueue does after events and cycles."""
         for tree, pending_queues in by_tree.items():
             others = [pending_queue for pending_queue in pending_queues if self._is_another(pending_queue)]
             if others:
@@ -39,7 +39,7 @@ class CohortRetry:
 
 
 def _status(pending_queue: PendingQueue) -> QueueStatus:
-    """Give what Kueue counts in a ClusterQueue's status: usage, and who holds quota, is admitted, and waits."""
+    """Return the numbers in a ClusterQueue's status: its usage and its reserving, admitted and pending workloads."""
     holders, used = pending_queue.holders.values(), dict[tuple[str, str], int]()
     for entry in holders:
         for column, amount in entry.amounts:

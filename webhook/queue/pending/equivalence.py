@@ -1,7 +1,7 @@
-"""Which waiting workloads count as alike: of those the first stands for all, and what it waits for all wait for.
+"""Equivalence classes of waiting workloads: if the first of a class does not fit, none of the class does.
 
-Alike are workloads of one namespace that ask the same at the same priority, and do not differ in anything that the
-rules in force look at when they decide. As in Kueue, age is left out where it only says who may preempt more.
+Workloads are equivalent if they have the same namespace, requests and priority, and do not differ in any field that
+the rules in force read. As in Kueue, age is ignored where it only affects which victims may be preempted.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from webhook.queue.model import Workload
 from webhook.queue.rules import Rules
 
 DECIDING: Final = ("admit", "strict", "reserves", "yields", "park")
-"""Points whose answer about one workload must not be taken for another's where the workloads differ."""
+"""Rule points whose answer for one workload holds for another only if the fields they read are equal."""
 PREEMPTING: Final = ("candidate", "victim_order")
 AGE: Final = frozenset({"queued_at", "created", "uid", "name", "first"})
 SHAPED: Final = frozenset({"pod_sets", "priority", "namespace"})
-"""Fields that are in the key of a class anyway."""
+"""Fields that are always part of a class's key."""
 OWN: Final = "workload"
 FAILED: Final = frozenset({"Retry", "Rejected"})
 
 
 def fields_read(rules: Rules) -> tuple[str, ...] | None:
-    """Give the fields that tell workloads of one shape apart; None where each is a class of its own."""
+    """Return the further fields that must be equal within a class; None if each workload is a class of its own."""
     found: set[str] = set()
     for point in (*DECIDING, *PREEMPTING):
         read = rules.reads.get(point, frozenset())
@@ -38,7 +38,7 @@ def fields_read(rules: Rules) -> tuple[str, ...] | None:
 
 
 def key_of_class(workload: Workload, shape: Shape, fields: tuple[str, ...] | None, lane: str) -> Hashable:
-    """Give the key of the class of a workload; what cannot be admitted as it stands is alone in its class."""
+    """Return the key of a workload's class; a workload that cannot be admitted as it is forms a class of its own."""
     failed = workload.checks and not FAILED.isdisjoint(workload.checks.values())
     if fields is None or workload.problem or failed:
         return (workload.key,)

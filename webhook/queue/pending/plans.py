@@ -1,4 +1,4 @@
-"""What workloads ask of queues, worked out once per shape: a bounded memory, lost whenever trees or flavors change."""
+"""A bounded cache of request plans by shape and queue, cleared whenever trees or flavors change."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.rules import Rules
 
 MOST: Final = 10_000
-"""So many shapes, and plans for them, are kept; then they are worked out again."""
+"""The size of each cache; a full one is cleared."""
 
 
 class Plans:
-    """Shapes by the identity of the pod sets, which a reader of objects shares, and plans by queue and shape."""
+    """Shapes by the identity of the pod sets, which equal objects share, and plans by queue and shape."""
 
     __slots__ = ("_plans", "_shapes")
 
@@ -24,7 +24,7 @@ class Plans:
         self._shapes: dict[int, tuple[object, Shape]] = {}
 
     def shape(self, pod_sets: tuple[PodSet, ...]) -> Shape:
-        """Give the shape of pod sets."""
+        """Return the shape of pod sets."""
         known = self._shapes.get(id(pod_sets))
         if known is None:
             if len(self._shapes) >= MOST:
@@ -35,7 +35,7 @@ class Plans:
     def plan(
         self, pod_sets: tuple[PodSet, ...], queue: PendingQueue, flavors: Mapping[str, Flavor], rules: Rules
     ) -> RequestPlan:
-        """Give what pod sets ask of a queue."""
+        """Return the request plan of pod sets in a queue."""
         at = queue, self.shape(pod_sets)
         if (plan := self._plans.get(at)) is None:
             if len(self._plans) >= MOST:
@@ -44,5 +44,5 @@ class Plans:
         return plan
 
     def forget(self) -> None:
-        """Forget all plans: trees or flavors are others now."""
+        """Clear all plans, because trees or flavors changed."""
         self._plans.clear()

@@ -1,6 +1,6 @@
-"""How many of those that wait come before a place: counted in sorted blocks, kept up to date once somebody has asked.
+"""Positions in a queue: how many workloads wait before a place, counted in sorted blocks.
 
-A change is only noted; the next question takes it in, so who is never asked keeps no order but that of the heaps.
+Changes are noted and applied at the next question, so a queue whose positions are never asked costs nothing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from webhook.queue.rules import Key
 
 T = TypeVar("T", bound=Hashable)
 BLOCK: Final = 512
-"""So many entries stand in a block where all are sorted anew; at twice as many it is split."""
+"""Entries in a block after a full sort; a block of twice as many is split."""
 REBUILT: Final = 4
-"""Where a quarter of all is another, all are sorted anew."""
+"""All entries are sorted again if a quarter of them changed."""
 
 _rank: Final = itemgetter(0)
 
 
 class SortedBlocks(Generic[T]):
-    """Entries by their ranks, equal for no two."""
+    """Entries sorted by rank; ranks are unique."""
 
     __slots__ = ("blocks",)
 
@@ -31,7 +31,7 @@ class SortedBlocks(Generic[T]):
         self.blocks = [ordered[at : at + BLOCK] for at in range(0, len(ordered), BLOCK)]
 
     def add(self, rank: Key, entry: T) -> None:
-        """Take in an entry."""
+        """Add an entry."""
         if not self.blocks:
             self.blocks.append([(rank, entry)])
             return
@@ -42,7 +42,7 @@ class SortedBlocks(Generic[T]):
             self.blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
 
     def remove(self, rank: Key) -> None:
-        """Let an entry go that was taken in with this rank."""
+        """Remove the entry that was added with this rank."""
         at = self._block(rank, _rank)
         block = self.blocks[at]
         del block[bisect_left(block, rank, key=_rank)]
@@ -61,7 +61,7 @@ class SortedBlocks(Generic[T]):
 
 
 class Positions(Generic[T]):
-    """Those who wait in a queue, by lanes. `where` says of an entry in which lane, with which rank; None: in none."""
+    """The entries that wait in a queue, by lane. `where` returns an entry's lane and rank, None if it waits no more."""
 
     __slots__ = ("_changed", "_known", "_lanes", "_where")
 
@@ -72,11 +72,11 @@ class Positions(Generic[T]):
         self._lanes: dict[str, SortedBlocks[T]] = {}
 
     def note(self, entry: T) -> None:
-        """Hear that an entry has another place, or none any more."""
+        """Note that an entry's place changed, or that it waits no longer."""
         self._changed[entry] = None
 
     def before(self, place: Key, rank: Callable[[T], Key] | None = None) -> int:
-        """Count those before a place: by the ranks they came with, or those that they have among all lanes now."""
+        """Count the entries before a place, by the ranks they were added with, or by `rank` over all lanes."""
         self._take_in()
         place_of = _rank if rank is None else lambda pair: rank(pair[1])
         return sum(lane.before(place, place_of) for lane in self._lanes.values())

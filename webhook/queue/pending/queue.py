@@ -1,7 +1,7 @@
-"""One ClusterQueue's own part of the state: what holds its quota, and what waits, in order, by classes.
+"""The queue of one ClusterQueue: the workloads that hold its quota, and those that wait, in order, by class.
 
-Waiting workloads that ask the same at the same priority are one equivalence class: when its first does not fit, none
-does, and the whole class is set aside in one step until something it looked at changes.
+Equivalent waiting workloads form one class (see `equivalence.py`): if its first does not fit, the whole class is parked
+in one step until something it depends on changes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from webhook.queue.quota.tree import Amounts, TreeNode
 from webhook.queue.rules import HeadOutcome, Key, Victim
 
 SLACK: Final = 16
-"""Places of entries that went elsewhere may make up half of a heap, and so many more, before it is built again."""
+"""A heap is rebuilt when out-of-date items are more than half of it plus this number."""
 
 
 class Status(IntEnum):
-    """Where a workload stands in the state."""
+    """The status of a workload in the state."""
 
     OUT = 0
     WAITING = 1
@@ -35,9 +35,9 @@ class Status(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class HeadVerdict:
-    """Why a head was not admitted when it was last looked at; kept for explaining and for waking up.
+    """Why a head was not admitted when it was last looked at; kept for explanations and for waking it.
 
-    `stuck`: it stays in front, and nobody behind it passes.
+    `stuck`: it stays at the head and blocks those behind it.
     """
 
     reason: Reason
@@ -50,7 +50,7 @@ class HeadVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FlavorProgress:
-    """Where a search for flavors ended early: after which flavor of each group, and in which cycle and generation."""
+    """Where a search for flavors ended early: the flavor of each group, the cycle and the queue's generation."""
 
     tried: Mapping[tuple[str, int], int]
     cycle: int
@@ -59,11 +59,11 @@ class FlavorProgress:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A workload in the state. `amounts` is what it uses of its tree, `rank` its place among the waiting.
+    """A workload in the state. `amounts` is its usage by column of the tree, `rank` its sort key in the queue.
 
-    `seq` tells its place in the heap of its class from those it had before; -1 is none. `until` ends its back-off.
-    `progress` says where its next search for flavors goes on. `failed`: a rule failed on it before it could be put in
-    order, `why_out` says which. `evict_at`: when a rule is asked again whether it must give its quota back.
+    `seq` identifies its valid item in the heap of its class; -1: none. `until` is the end of its back-off. `progress`
+    says where its next search for flavors resumes. `failed`: a rule failed before it could be queued;
+    `why_not_queued` names the rule. `evict_at`: when the `evict` rules are asked about it again.
     """
 
     workload: Workload
@@ -78,7 +78,7 @@ class Entry:
     admitted: bool = False
     preemptor: str = ""
     verdict: HeadVerdict | None = None
-    why_out: str = ""
+    why_not_queued: str = ""
     failed: bool = False
     progress: FlavorProgress | None = None
     seq: int = -1
@@ -86,17 +86,17 @@ class Entry:
     evict_at: int = 0
 
     def plan(self) -> RequestPlan:
-        """Give what a waiting entry asks for."""
+        """Return the request plan of a waiting entry."""
         assert self.equivalence is not None
         return self.equivalence.plan
 
 
 @dataclass(slots=True, eq=False)
 class EquivalenceClass:
-    """Waiting workloads that are alike. `blocked` ones wait for what `watch` says: (place, amount) pairs.
+    """Equivalent waiting workloads. A `parked` class waits for the (cell, amount) pairs in `watch`.
 
-    `preempts`: victims were looked for, in other queues too where `reclaims`; `barred`: none were where quota was
-    short, as a rule said no (`mayPreempt`); `volatile`: any change may help.
+    `preempts`: victims were searched for, and in other queues too if `reclaims`. `barred`: quota was short and the
+    rule `mayPreempt` allowed no victims. `volatile`: any change may help.
     """
 
     key: Hashable
@@ -105,7 +105,7 @@ class EquivalenceClass:
     lane: str = ""
     heap: list[tuple[Key, int, Entry]] = field(default_factory=list)
     members: dict[str, Entry] = field(default_factory=dict)
-    blocked: bool = False
+    parked: bool = False
     verdict: HeadVerdict | None = None
     watch: tuple[tuple[int, int], ...] = ()
     preempts: bool = False
@@ -114,7 +114,7 @@ class EquivalenceClass:
     volatile: bool = False
 
     def head(self) -> Entry | None:
-        """Give the first waiting entry; places of entries that went elsewhere meanwhile are dropped here."""
+        """Return the first waiting entry; out-of-date items of the heap are dropped."""
         heap = self.heap
         while heap:
             _, seq, entry = heap[0]
@@ -124,7 +124,7 @@ class EquivalenceClass:
         return None
 
     def place(self, entry: Entry, seq: int) -> None:
-        """Give an entry a place in the order; the one it had before counts no more."""
+        """Put an entry into the order; its earlier item becomes out of date."""
         self.members[entry.key] = entry
         entry.seq = seq
         heappush(self.heap, (entry.rank, seq, entry))
@@ -133,22 +133,22 @@ class EquivalenceClass:
             heapify(self.heap)
 
     def any(self) -> Workload:
-        """Give one of the workloads."""
+        """Return one of the workloads."""
         return next(iter(self.members.values())).workload
 
 
 @dataclass(frozen=True, slots=True)
 class LaneKeys:
-    """What lanes are compared by: the decayed share of an entry's LocalQueue, and its place among all of them."""
+    """How lanes are compared: by the decayed share of an entry's LocalQueue and its sort key among all lanes."""
 
     share: Callable[[Entry], float]
     rank: Callable[[Entry], Key]
 
 
 class Lane:
-    """The active classes of one LocalQueue, or of all where none of them goes before another as such.
+    """The active classes of one LocalQueue, or of all LocalQueues if they are not ordered by their usage.
 
-    `known` is the place of the first entry among all lanes, as it was worked out last: for which entry and share.
+    `known` caches the sort key of the first entry among all lanes, with the entry and share it was computed for.
     """
 
     __slots__ = ("heap", "known")
@@ -158,14 +158,14 @@ class Lane:
         self.known: tuple[int, float, Key] = (-1, 0.0, ())
 
     def place(self, entry: Entry, ask: LaneKeys) -> Key:
-        """Give the place of the first entry among all lanes."""
+        """Return the sort key of the first entry among all lanes."""
         share = ask.share(entry)
         if self.known[:2] != (entry.seq, share):
             self.known = entry.seq, share, ask.rank(entry)
         return self.known[2]
 
     def push(self, equivalence: EquivalenceClass, most: int) -> None:
-        """Let a class take part with its first entry; `most` is how many classes there are."""
+        """Add a class by its first entry; `most` is the number of classes."""
         if (entry := equivalence.head()) is None:
             return
         heappush(self.heap, (entry.rank, entry.seq, equivalence))
@@ -177,11 +177,11 @@ class Lane:
             heapify(self.heap)
 
     def head(self) -> Entry | None:
-        """Give the first entry of a class that is not parked."""
+        """Return the first entry of a class that is not parked."""
         heap = self.heap
         while heap:
             _, seq, equivalence = heap[0]
-            if equivalence.blocked:
+            if equivalence.parked:
                 heappop(heap)
                 continue
             entry = equivalence.head()
@@ -194,22 +194,22 @@ class Lane:
 
 
 class PendingQueue:
-    """The queue side of one ClusterQueue. `ask` gives what lanes are compared by.
+    """The queue of one ClusterQueue. `ask` returns how lanes are compared.
 
-    `generation` counts what changed in it that may give a search for flavors another answer. `spares`: what waits here
-    evicts nothing of the queue itself, whatever both are.
+    `generation` counts changes that may give a search for flavors another result. `spares`: workloads waiting here
+    never preempt workloads of the same queue.
     """
 
     __slots__ = (
         "aside",
         "ask",
-        "blocked",
         "classes",
         "generation",
         "holders",
         "inactive",
         "lanes",
         "node",
+        "parked",
         "positions",
         "queue",
         "seen",
@@ -222,7 +222,7 @@ class PendingQueue:
         self.queue: ClusterQueue = node.definition
         self.classes: dict[Hashable, EquivalenceClass] = {}
         self.lanes: dict[str, Lane] = {}
-        self.blocked: dict[EquivalenceClass, None] = {}
+        self.parked: dict[EquivalenceClass, None] = {}
         self.aside: list[Entry] = []
         self.holders: dict[str, Entry] = {}
         self.inactive = inactive
@@ -232,7 +232,7 @@ class PendingQueue:
         self.spares = False
 
     def push(self, entry: Entry, seq: int) -> None:
-        """Let an entry wait; its class becomes active when it comes before all that was found not to fit."""
+        """Add a waiting entry; its parked class becomes active if the entry comes before the one that did not fit."""
         equivalence = entry.equivalence
         assert equivalence is not None
         first = equivalence.head()
@@ -240,19 +240,19 @@ class PendingQueue:
         if self.positions is not None:
             self.positions.note(entry)
         if first is None or entry.rank < first.rank:
-            if equivalence.blocked:
-                self.unblock(equivalence)
+            if equivalence.parked:
+                self.wake(equivalence)
             else:
                 self._activate(equivalence)
 
     def move(self, entry: Entry, seq: int) -> None:
-        """Let a waiting entry take the place of its new rank; that alone wakes no class that is parked."""
+        """Move a waiting entry to its new rank. This wakes no parked class."""
         equivalence = entry.equivalence
         assert equivalence is not None
         equivalence.place(entry, seq)
         if self.positions is not None:
             self.positions.note(entry)
-        if not equivalence.blocked:
+        if not equivalence.parked:
             self._activate(equivalence)
 
     def _activate(self, equivalence: EquivalenceClass) -> None:
@@ -260,8 +260,8 @@ class PendingQueue:
             lane = self.lanes[equivalence.lane] = Lane()
         lane.push(equivalence, len(self.classes))
 
-    def leave(self, entry: Entry) -> bool:
-        """Let an entry wait no longer; a class without members is forgotten: say whether it was."""
+    def remove(self, entry: Entry) -> bool:
+        """Remove a waiting entry. Return whether its class is now empty and was removed too."""
         equivalence = entry.equivalence
         assert equivalence is not None
         entry.seq, entry.equivalence = -1, None
@@ -270,15 +270,15 @@ class PendingQueue:
         del equivalence.members[entry.key]
         if equivalence.members:
             return False
-        equivalence.blocked = False
-        self.blocked.pop(equivalence, None)
+        equivalence.parked = False
+        self.parked.pop(equivalence, None)
         del self.classes[equivalence.key]
         if not self.classes:
             self.lanes = {}
         return True
 
     def head(self) -> Entry | None:
-        """Give the first active entry, or None."""
+        """Return the first active entry, or None."""
         if len(self.lanes) == 1:
             (lane,) = self.lanes.values()
             return lane.head()
@@ -287,46 +287,46 @@ class PendingQueue:
             return None
         return min(heads, key=lambda h: h[1].place(h[0], self.ask))[0]
 
-    def block(self, equivalence: EquivalenceClass) -> None:
+    def park(self, equivalence: EquivalenceClass) -> None:
         """Park a class until it is woken."""
-        equivalence.blocked = True
-        self.blocked[equivalence] = None
+        equivalence.parked = True
+        self.parked[equivalence] = None
 
-    def unblock(self, equivalence: EquivalenceClass) -> None:
+    def wake(self, equivalence: EquivalenceClass) -> None:
         """Make a class active again."""
-        equivalence.blocked = False
-        self.blocked.pop(equivalence, None)
+        equivalence.parked = False
+        self.parked.pop(equivalence, None)
         self._activate(equivalence)
 
     def set_aside(self, entry: Entry) -> None:
-        """Leave an entry out for the rest of this round."""
+        """Leave an entry out until the end of this round."""
         self.aside.append(entry)
         entry.seq = -1
 
     def take_aside(self) -> list[Entry]:
-        """Give what was left out and still waits, to be pushed again."""
+        """Return the entries that were left out and still wait, to be pushed again."""
         aside, self.aside = self.aside, []
         return [e for e in aside if e.status == Status.WAITING and e.pending_queue is self and e.seq < 0]
 
     def place_of(self) -> Callable[[Entry], Key]:
-        """Give what tells the place of an entry among all that waits."""
+        """Return the function that gives an entry's sort key among all that wait."""
         return self.ask.rank if len(self.lanes) > 1 else _rank
 
     def before(self, place: Key) -> int:
-        """Count who waits before a place, such as `place_of` gives."""
+        """Count the entries that wait before a place, as `place_of` gives it."""
         if self.positions is None:
             self.positions = Positions(self.waiting(), self._standing)
         return self.positions.before(place, self.ask.rank if len(self.lanes) > 1 else None)
 
     def _standing(self, entry: Entry) -> tuple[str, Key] | None:
-        """Give the lane and the rank of an entry; None where it waits here no longer."""
+        """Return the lane and rank of an entry; None if it no longer waits here."""
         equivalence = entry.equivalence
         if equivalence is None or equivalence.pending_queue is not self:
             return None
         return equivalence.lane, entry.rank
 
     def waiting(self) -> Iterator[Entry]:
-        """Give all that waits, in no order."""
+        """Yield all waiting entries, in no order."""
         for equivalence in self.classes.values():
             yield from equivalence.members.values()
 

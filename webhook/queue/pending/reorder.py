@@ -1,4 +1,4 @@
-"""Entries take the place that the rules give them now: `order` may look at the time, and at what was used lately."""
+"""Reordering of waiting entries whose keys changed: `order` rules may read the time and decayed usage."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def follow_usage(state: State) -> None:
-    """Put LocalQueues in order again whose decayed usage is another than before.
+    """Reorder the entries of LocalQueues whose decayed usage changed.
 
-    Where usage is a key of its own there is nothing to do: it is looked at when LocalQueues are compared.
+    Where usage is a key of its own, nothing is done: it is read when LocalQueues are compared.
     """
     assert state.rules is not None
     changed, state.accounting.changed = state.accounting.changed, {}
@@ -24,7 +24,7 @@ def follow_usage(state: State) -> None:
 
 
 def reorder(state: State, entries: Iterable[Entry]) -> None:
-    """Ask `order` again about waiting entries, and about those that a rule failed on."""
+    """Ask `order` again for all waiting entries, and for those that a rule failed on."""
     assert state.rules is not None
     for entry in list(entries):
         if entry.status == Status.WAITING:

@@ -1,6 +1,6 @@
-"""When time alone may give another decision: rules that look at the clock, or at what was used lately.
+"""When the passing of time alone may change a decision: by rules that read the clock or decayed usage.
 
-An answer that changes only at multiples of a step is asked for again after the next one, and no sooner.
+An answer that changes only at multiples of a step is asked for again after the next multiple.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from webhook.queue.quota.accounting import Accounting
 from webhook.queue.rules import Rules
 
 LOOK: Final = 60_000
-"""Where an answer may change at any time: so often somebody asks, though nothing else happens (milliseconds)."""
+"""How often an answer that may change at any time is asked for if nothing else happens (milliseconds)."""
 
 
-class Alarms:
-    """Times at which something is due for a workload; what is due no more is passed over."""
+class Timers:
+    """Times at which something is due for a workload, in a heap; the caller says which still count."""
 
     __slots__ = ("_heap",)
 
@@ -26,25 +26,25 @@ class Alarms:
         self._heap: list[tuple[int, str]] = []
 
     def set(self, at: int, key: str) -> None:
-        """Let something be due."""
+        """Schedule a workload at a time (milliseconds)."""
         heappush(self._heap, (at, key))
 
     def passed(self, now: int) -> list[tuple[int, str]]:
-        """Take out what is due by now."""
+        """Remove and return what is due by now."""
         due = []
         while self._heap and self._heap[0][0] <= now:
             due.append(heappop(self._heap))
         return due
 
     def next(self, counts: Callable[[int, str], bool]) -> int | None:
-        """Give the first time that still counts."""
+        """Return the first time that still counts."""
         while self._heap and not counts(*self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
 
 class RuleTiming:
-    """The steps of the rules in force, and the time up to which they were heeded."""
+    """The clock steps of the rules in force, and the time up to which they were applied."""
 
     __slots__ = ("_asks", "_evicts", "_now", "_orders", "_preempts")
 
@@ -56,10 +56,9 @@ class RuleTiming:
         self._now = now
 
     def passed(self, now: int, *, sampled: bool) -> tuple[bool, bool, bool, bool]:
-        """Go on to a time; say whether `order` may give other keys, `admit` other answers, and others be victims.
+        """Advance to a time. Return whether answers of `order`, `admit`, `candidate` and `evict` may have changed.
 
-        The last says whether `evict` may name others.
-        `sampled`: what was used lately is another than before.
+        `sampled`: decayed usage changed.
         """
         before, self._now = self._now, now
         asked = sampled or _crossed(before, now, self._asks)
@@ -67,7 +66,7 @@ class RuleTiming:
         return ordered, asked, preempted, _crossed(before, now, self._evicts)
 
     def times(self, accounting: Accounting, queues: Iterable[PendingQueue], *, denied: bool) -> list[int | None]:
-        """Give the next times to decide at, as somebody waits in one of the queues, or is `denied`."""
+        """Return the next times to decide at, given the queues; `denied`: an `admit` rule denied some workload."""
         queues = list(queues)
         waits = [pending_queue.queue for pending_queue in queues if pending_queue.classes]
         steps = [self._asks] if denied else []

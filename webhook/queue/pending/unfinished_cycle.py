@@ -1,4 +1,4 @@
-"""A cycle whose call was over before all of its heads were nominated: the next call goes on where it stopped."""
+"""A cycle whose call ran out of budget before all heads were nominated; the next call continues it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ N = TypeVar("N")
 
 @dataclass(frozen=True, slots=True)
 class Suspended(Generic[N]):
-    """What heads were nominated for, which holds while nothing changed since: `signature` tells.
+    """The nominations so far, valid while `signature_of` the queues still equals `signature`.
 
-    `tries` counts the calls that this took; a tree that changes all the time must come to an end too.
+    `tries` counts the calls so far, so that the cycle ends even in a tree that changes all the time.
     """
 
     nominations: dict[Entry, N]
@@ -23,5 +23,5 @@ class Suspended(Generic[N]):
 
 
 def signature_of(pending_queues: list[PendingQueue]) -> tuple[int, ...]:
-    """Give numbers that change with whatever is held in some queues."""
+    """Return numbers that change whenever the quota held in some queues changes."""
     return tuple(pending_queue.generation for pending_queue in pending_queues)

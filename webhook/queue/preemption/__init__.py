@@ -1,1 +1,1 @@
-"""Who must give quota back: the classic search, and the one under fair sharing."""
+"""Search for preemption victims: the classic algorithm, and the one under fair sharing."""

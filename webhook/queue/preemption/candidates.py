@@ -1,4 +1,4 @@
-"""Who could be evicted for one workload, by queue, in the rules' order: asked once, however many flavors are tried."""
+"""Candidate victims for one workload, by queue, in the rules' order: ranked once for all flavors that are tried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Candidates:
     _using: dict[tuple[PendingQueue, bool, tuple[int, ...]], list[Ranked]] = field(default_factory=dict)
 
     def using(self, columns: Sequence[int], pending_queue: PendingQueue, advantage: bool) -> list[Ranked]:
-        """Give those in one queue that use any of some columns of the tree, the first to go first."""
+        """Return the candidates of one queue that use any of some columns, in the order they would be evicted."""
         key = (pending_queue, advantage, tuple(columns))
         found = self._using.get(key)
         if found is None:

@@ -1,7 +1,7 @@
-"""The search for victims under fair sharing: from the subtree with the largest share, as long as it stays fair.
+"""The victim search under fair sharing: victims come from the subtree with the largest share, while the rules allow it.
 
-The usage list it works on holds the preemptor's request already, so that shares count it; whether all fits is tried
-on a second list without it.
+Shares are computed on a usage list that includes the preemptor's request; whether the request fits is tested on a
+second list without it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Ranked = tuple[Key, Entry, PendingQueue]
 
 @dataclass(slots=True, eq=False)
 class FairVictimSearch(VictimSearch):
-    """As `VictimSearch`, with shares deciding who may be a victim."""
+    """A `VictimSearch` in which shares decide who may be a victim."""
 
     def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
-        """Give victims so that all `amounts` fit; nothing where fairness does not allow enough of them."""
+        """Return victims so that all `amounts` fit; empty if fair sharing does not allow enough victims."""
         candidates = self._ranked(short)
         if not candidates:
             return []
@@ -129,7 +129,7 @@ class _FairRun:
 
 
 class _Order:
-    """Which queue gives the next victim: down the tree by the largest share, until nothing is left anywhere."""
+    """Chooses the queue of the next victim: down the tree by the largest share, until no candidates are left."""
 
     __slots__ = ("ancestors", "left", "pruned", "search")
 

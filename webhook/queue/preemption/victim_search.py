@@ -1,7 +1,7 @@
-"""The classic search for victims: who must give quota back so that a workload fits, and no one more than needed.
+"""The classic victim search: the smallest set of victims, in the rules' order, so that a workload fits.
 
-Candidates are collected along the tree and taken in the rules' order on a copy of the usage until the workload fits;
-then those that proved unneeded are put back. Fair sharing has its own search in `fair_victim_search`.
+Candidates are collected along the tree and removed in order from a copy of the usage until the workload fits; those
+that turn out to be unneeded are put back. Fair sharing has its own search in `fair_victim_search.py`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Target:
 
 
 Candidate = tuple[Key, str, Entry, PendingQueue, tuple[TreeNode, ...]]
-"""Sort key, variant, workload and queue of a possible victim; the nodes from there up to, and without, the subtree."""
+"""Sort key, variant, workload and queue of a possible victim; the nodes from its queue to below the subtree."""
 
 
 @dataclass(slots=True, eq=False)
 class VictimSearch:
-    """A search for victims on behalf of one workload. `gone` are keys of workloads that count as evicted already.
+    """A victim search for one workload. `gone` are keys of workloads that already count as evicted.
 
-    Afterwards `reclaimed` says whether other queues were looked into, and `freed` how much each column could have at
-    most where the search failed.
+    Afterwards `reclaimed` says whether other queues were searched; if the search failed, `freed` is the most that
+    each column could have had.
     """
 
     pending_queue: PendingQueue
@@ -58,7 +58,7 @@ class VictimSearch:
     freed: dict[int, int] | None = None
 
     def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
-        """Give victims so that all `amounts` fit; `short` are the columns that lack. Nothing where none suffice."""
+        """Return victims so that all `amounts` fit, or none; `short` are the columns that lack quota."""
         node, rules = self.pending_queue.node, self.rules
         under = all(self.usage[node.base + c] < node.tree.cells[node.base + c].nominal_quota for c in short)
         candidates = self._candidates(amounts, short, under)
@@ -73,7 +73,7 @@ class VictimSearch:
         return []
 
     def outcome(self, chosen: Sequence[Target], column: int, amount: int) -> tuple[int, int]:
-        """Say what victims make possible in one column: the mode, and the height borrowed from afterwards."""
+        """Return what the victims make possible in one column: the mode, and the height borrowed from afterwards."""
         node = self.pending_queue.node
         if not chosen:
             return Mode.NO_CANDIDATES, node.tree.height_to_fit(node, column, amount, self.usage)[0]
@@ -113,7 +113,7 @@ class VictimSearch:
                 self._subtree(child, None, short, advantage, (child, *below), out)
         for queue in node.queues:
             other = self.pending_queues[queue]
-            # Work of a stopped queue is no victim: who took its quota back would not let it start again.
+            # Workloads of a stopped queue are no victims: they could not be admitted again.
             if other is self.pending_queue or other.inactive or not other.holders:
                 continue
             if tree.over(queue, short, self.usage):
@@ -163,7 +163,7 @@ class VictimSearch:
 
 
 def fits(rules: Rules, node: TreeNode, amounts: Amounts, usage: Usage, borrowing: bool) -> bool:
-    """Say whether amounts fit at a queue, and where it must not borrow, also within its own quota."""
+    """Return whether amounts fit at a queue; without `borrowing`, also within its own quota."""
     tree = node.tree
     for column, amount in amounts:
         at = node.base + column
@@ -175,7 +175,7 @@ def fits(rules: Rules, node: TreeNode, amounts: Amounts, usage: Usage, borrowing
 
 
 def put_back(chosen: list[Target], still: Callable[[], bool], usage: Usage) -> list[Target]:
-    """Put victims back while it `still` fits, the last but one first; the last was needed."""
+    """Put victims back while the workload `still` fits, starting before the last: the last one was needed."""
     for index in range(len(chosen) - 2, -1, -1):
         target = chosen[index]
         node = target.pending_queue.node
@@ -189,7 +189,7 @@ def put_back(chosen: list[Target], still: Callable[[], bool], usage: Usage) -> l
 
 
 def without(usage: Usage, targets: Iterable[Target]) -> Usage:
-    """Give a copy of a usage list without what the targets use."""
+    """Return a copy of a usage list without what the targets use."""
     trial = usage.copy()
     for target in targets:
         target.pending_queue.node.tree.remove(target.pending_queue.node, target.entry.amounts, trial)

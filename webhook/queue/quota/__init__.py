@@ -1,1 +1,1 @@
-"""Who owns how much of what, who uses it, and who used it lately: trees of ClusterQueues and cohorts."""
+"""Quota and its usage now and in the past: trees of ClusterQueues and cohorts."""

@@ -1,6 +1,6 @@
-"""Whose usage is how much, now and lately: what `admit` and `order` may look at besides the workload itself.
+"""Usage by user, namespace and queue, current and decayed: the usage facts that `admit` and `order` rules read.
 
-Counted only as far as the rules in force read it or ask for it. Trees and quota are `tree.py`'s; nothing is decided.
+Only what the rules in force read is counted. Trees and quota are in `tree.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from webhook.queue.quota.decayed_usage import Meters, admission_part, sampled_at
 from webhook.queue.rules import Rules, UsageFacts
 
 Owner = tuple[str, str]
-"""Whose usage: `user`, `namespace` or `queue`, and the name; `unready` of all whose pods are not ready."""
+"""An owner of usage: `user`, `namespace` or `queue`, and its name; `unready` counts workloads with unready pods."""
 USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
-"""The `admissionMode` under which a ClusterQueue's LocalQueues go by what they used lately."""
+"""The `admissionMode` under which a ClusterQueue orders its LocalQueues by decayed usage."""
 HELD: Final[Mapping[str, str]] = {
     "facts.user_usage": "user",
     "facts.user_workloads": "user",
@@ -30,14 +30,14 @@ LATELY: Final = frozenset({"facts.user_history", "facts.namespace_history", "fac
 
 @dataclass(slots=True)
 class OwnerUsage:
-    """What is held now, and by how many workloads."""
+    """The amounts held now, and by how many workloads."""
 
     amounts: dict[str, int] = field(default_factory=dict)
     workloads: int = 0
 
 
 class Accounting:
-    """Usage by owner, and the meters of LocalQueues and ClusterQueues. `now` is the latest time heard of."""
+    """Usage by owner, and the meters of LocalQueues and ClusterQueues. `now` is the latest time seen."""
 
     __slots__ = (
         "_metered",
@@ -58,9 +58,9 @@ class Accounting:
         self.by_owner: dict[Owner, OwnerUsage] = {}
         self.locals, self.clusters = Meters(), Meters()
         self.changed: dict[str, None] = {}
-        """LocalQueues whose usage is another than when their workloads were last put in order."""
+        """LocalQueues whose usage changed since their workloads were last ordered."""
         self.compared = False
-        """Whether facts are asked for between the heads of queues, too."""
+        """Whether usage facts are also read to order the heads of different queues."""
         self.now = 0
         self.rules: Rules | None = None
         self._read: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class Accounting:
         self._spaces: dict[str, set[str]] = {}
 
     def begin(self, rules: Rules, defined: Definitions, now: int) -> None:
-        """Count by these rules from now on: nothing is held yet, what was used lately stays."""
+        """Count by new rules from now on: current usage starts at zero, decayed usage stays."""
         tables = (self.locals, defined.local_queues), (self.clusters, defined.cluster_queues)
         for meters, _ in tables:
             meters.begin(self.now, self.rules)
@@ -88,7 +88,7 @@ class Accounting:
             self._spaces.setdefault(queue.namespace, set()).add(name)
 
     def misses(self, defined: Definitions) -> bool:
-        """Say whether a queue goes by what was used lately and that is not counted so far, or none does any more."""
+        """Return whether decayed usage is needed and not counted, or counted and no longer needed."""
         return self.rules is not None and self._order != self._orders(self.rules, defined)
 
     def _orders(self, rules: Rules, defined: Definitions) -> bool:
@@ -96,9 +96,9 @@ class Accounting:
         return read and any(q.admission_mode == USAGE_BASED for q in defined.cluster_queues.values())
 
     def redefine(self, queue: LocalQueue | ClusterQueue, before: object, *, gone: bool) -> None:
-        """Hear of a queue that is new, another than before, or gone; a history newer than its meter is taken over.
+        """Note a queue that was added, changed, or deleted; a history newer than its meter replaces the meter's.
 
-        What was used in a queue that is gone is forgotten with it.
+        The decayed usage of a deleted queue is dropped.
         """
         assert self.rules is not None
         meters, name = self._meters_of(queue)
@@ -114,7 +114,7 @@ class Accounting:
             self._spaces.setdefault(queue.namespace, set()).add(name)
 
     def hold(self, workload: Workload, admission: Admission, sign: int = 1) -> tuple[Owner, ...]:
-        """Count what a workload holds from now on, or with -1 no longer; give whose usage changed."""
+        """Count what a workload holds from now on, or with -1 no longer. Return the owners whose usage changed."""
         if not self._owners and not self._metered:
             return ()
         assert self.rules is not None
@@ -140,7 +140,7 @@ class Accounting:
             del self.by_owner[owner]
 
     def owners(self, workload: Workload, queue: ClusterQueue) -> tuple[Owner, ...]:
-        """Give whose usage the rules of `admit` see for a workload in a queue."""
+        """Return the owners whose usage `admit` rules read for a workload in a queue."""
         names = {"user": workload.user, "namespace": workload.namespace, "queue": queue.name, "unready": ""}
         return tuple((kind, names[kind]) for kind in self._owners)
 
@@ -157,7 +157,7 @@ class Accounting:
         self.changed[local] = None
 
     def advance(self, now: int) -> bool:
-        """Go on to a time; say whether a sampling point was passed, so that what was used lately is another now."""
+        """Advance to a time. Return whether a sampling point was passed, so that decayed usage changed."""
         before, self.now = self.now, max(now, self.now)
         if not self._metered or self.rules is None:
             return False
@@ -168,23 +168,23 @@ class Accounting:
         return True
 
     def next_sample(self, *, denied: bool, ordered: bool) -> int | None:
-        """Give the next sampling point, None where nobody is `denied` by the past, or `ordered` by it."""
+        """Return the next sampling point; None if no workload is `denied` or `ordered` by decayed usage."""
         if self.rules is None or not (ordered or (denied and not LATELY.isdisjoint(self._read))):
             return None
         return sampled_at(self.now, self.rules) + max(1, self.rules.sampling)
 
     def apart(self, queue: ClusterQueue) -> bool:
-        """Say whether the LocalQueues of a queue go by what they used lately."""
+        """Return whether a ClusterQueue orders its LocalQueues by decayed usage."""
         return self._order and queue.admission_mode == USAGE_BASED
 
     def share(self, workload: Workload, queue: ClusterQueue, local: LocalQueue | None) -> float:
-        """Give the weighted decayed usage of a workload's LocalQueue by its weight; 0 where its queue does not ask."""
+        """Return the decayed usage of a workload's LocalQueue divided by its weight; 0 if its queue does not use it."""
         if local is None or not self.apart(queue):
             return 0.0
         return self.weighted_usage(local_of(workload), local)
 
     def weighted_usage(self, name: str, local: LocalQueue) -> float:
-        """Give the weighted decayed usage of a LocalQueue, `namespace/name`, by its weight."""
+        """Return the decayed usage of a LocalQueue (`namespace/name`) divided by its weight."""
         assert self.rules is not None
         meter = self.locals.by_name.get(name)
         if meter is None:
@@ -194,7 +194,7 @@ class Accounting:
         return total / (local.weight / WEIGHT) if local.weight else float("inf")
 
     def facts(self, workload: Workload, queue: ClusterQueue, namespace: Namespace | None) -> UsageFacts:
-        """Gather what the rules read."""
+        """Collect the usage facts that the rules read."""
         found = UsageFacts(namespace=namespace, requests=requests_of(workload))
         if (held := self.by_owner.get(("user", workload.user))) is not None:
             found.user_usage, found.user_workloads = held.amounts, held.workloads
@@ -219,7 +219,7 @@ class Accounting:
             found.queue_history = self.clusters.read((queue.name,), None, now, rules)
 
     def kept(self, snapshot: Snapshot) -> Snapshot:
-        """Give a snapshot with what is to be kept of usage over a restart; the same one where nothing is counted."""
+        """Return a snapshot with the histories to keep over a restart; the same one if no usage is counted."""
         if self.rules is None or not self._metered:
             return snapshot
         return replace(
@@ -229,7 +229,7 @@ class Accounting:
         )
 
     def history(self, queue: LocalQueue | ClusterQueue, now: int) -> History:
-        """Give what is to be kept of a queue's usage over a restart, as it is at a time; nothing is changed by that."""
+        """Return the history of a queue to keep over a restart, as of a time. Nothing is changed."""
         meters, name = self._meters_of(queue)
         meter = meters.by_name.get(name)
         if meter is None or self.rules is None or not self._metered:
@@ -243,18 +243,18 @@ class Accounting:
 
 
 def _facts_read(rules: Rules, points: Iterable[str]) -> frozenset[str]:
-    """Give which of the facts some points read, `facts` itself where it is handed on as a whole."""
+    """Return the names of the facts that some points read; `facts` itself if it is used as a whole."""
     read = (name for point in points for name in rules.reads.get(point, ()))
     return frozenset(name for name in read if name == "facts" or name.startswith("facts."))
 
 
 def local_of(workload: Workload) -> str:
-    """Give the LocalQueue of a workload, as `namespace/name`."""
+    """Return the LocalQueue of a workload, as `namespace/name`."""
     return f"{workload.namespace}/{workload.queue_name}"
 
 
 def requests_of(workload: Workload) -> dict[str, int]:
-    """Sum what all pods of a workload ask for, by resource."""
+    """Return the requests of all pods of a workload, by resource."""
     sums: dict[str, int] = {}
     for pod_set in workload.pod_sets:
         for resource, amount in pod_set.requests.items():
@@ -263,7 +263,7 @@ def requests_of(workload: Workload) -> dict[str, int]:
 
 
 def resources_of(admission: Admission) -> Mapping[str, int]:
-    """Sum what an admission uses, by resource."""
+    """Return the usage of an admission, by resource."""
     sums: dict[str, int] = {}
     for pod_set in admission.pod_set_assignments:
         for resource, amount in pod_set.resource_usage.items():

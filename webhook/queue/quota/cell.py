@@ -1,4 +1,4 @@
-"""The quota of one node for one flavor and resource, in numbers: what trees are made of and rules look at."""
+"""The quota of one node for one flavor and resource: the unit that trees are built from and rules read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Decayed usage of LocalQueues and ClusterQueues: who used how much lately, as Kueue's admission fair sharing has it.
+"""Decayed usage of LocalQueues and ClusterQueues, as in Kueue's admission fair sharing.
 
-At each sampling point (a multiple of the rules' interval) what is held then is mixed into the past; in between only
-an admission adds to it. So value and time of a LocalQueue's meter, by user, are all there is to keep over a restart.
+At each sampling point (a multiple of the rules' interval) current usage is averaged into the decayed usage; between
+sampling points only admissions add to it. So a meter's value and time, by user, are all that a restart must keep.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(slots=True)
 class Meter:
-    """Decayed usage by user and resource as it stood at a sampling point, and what is held now.
+    """Decayed usage by user and resource at a sampling point, and what is held now.
 
-    While no queue of its name is defined it has no past: there is no status to keep it in.
+    Without a queue of its name it has no decayed usage: there is no status to keep it in.
     """
 
     at: int = 0
@@ -44,7 +44,7 @@ class Meter:
         self.at, self._total = point, None
 
     def as_of(self, now: int, rules: Rules) -> Meter:
-        """Give a copy brought up to a time, for who only looks."""
+        """Return a copy brought up to a time, for readers."""
         copy = replace(self, past=dict(self.past))
         copy.sample(now, rules)
         return copy
@@ -65,7 +65,7 @@ class Meter:
                 self.held.pop(part, None)
 
     def total(self, weights: Mapping[str, float]) -> float:
-        """Give the weighted decayed usage of all users; cpu counts in whole ones."""
+        """Return the weighted decayed usage of all users; cpu counts in whole cores."""
         if self._total is None:
             past = sorted(self.past.items())
             self._total = sum(weights.get(r, 1.0) * v / (1000 if r == "cpu" else 1) for (_, r), v in past)
@@ -80,14 +80,14 @@ class Meter:
         return sums
 
     def history(self) -> History:
-        """Give the decayed usage as it is kept in a status."""
+        """Return the decayed usage in the form that a status keeps."""
         users: dict[str, dict[str, float]] = {}
         for (user, resource), value in sorted(self.past.items()):
             users.setdefault(user, {})[resource] = value
         return History(self.at, self.by_resource(), users)
 
     def take(self, kept: History) -> None:
-        """Go on from what was kept in a status; what no user is named for counts for none."""
+        """Continue from the history in a status; usage without a user belongs to no user."""
         known = {(user, r): value for user, usage in kept.users.items() for r, value in usage.items()}
         sums: dict[str, float] = {}
         for (_, resource), value in sorted(known.items()):
@@ -99,13 +99,13 @@ class Meter:
 
 
 def sampled_at(now: int, rules: Rules) -> int:
-    """Give the last sampling point (milliseconds)."""
+    """Return the last sampling point (milliseconds)."""
     every = max(1, rules.sampling)
     return now // every * every
 
 
 def admission_part(rules: Rules) -> float:
-    """Give how much of an admission's usage counts at once: that of one sampling interval."""
+    """Return the fraction of an admission's usage that counts at once: that of one sampling interval."""
     return 1.0 - (0.5 ** (rules.sampling / rules.half_life) if rules.half_life else 0.0)
 
 
@@ -119,14 +119,14 @@ class Meters:
         self.by_user: dict[str, set[str]] = {}
 
     def define(self, name: str, kept: History, now: int, rules: Rules) -> None:
-        """Hear that a queue is there, with what its status has."""
+        """Add a queue with the history from its status."""
         meter = self.by_name.setdefault(name, Meter())
         meter.take(kept if kept.at or kept.usage else History(sampled_at(now, rules)))
         for user, _ in meter.past:
             self.by_user.setdefault(user, set()).add(name)
 
     def drop(self, name: str) -> None:
-        """Hear that a queue is gone; what is held there goes on to be held."""
+        """Remove a queue; what is held there stays counted."""
         if (meter := self.by_name.get(name)) is not None:
             meter.past, meter.defined, meter._total = {}, False, None
 
@@ -149,7 +149,7 @@ class Meters:
         return sums
 
     def begin(self, now: int, before: Rules | None) -> None:
-        """Forget what is held, and keep what was, as the rules that were in force before have it now."""
+        """Reset what is held, and keep decayed usage, brought up to date by the previous rules."""
         for meter in self.by_name.values():
             if before is not None:
                 meter.sample(now, before)

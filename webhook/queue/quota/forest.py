@@ -1,6 +1,6 @@
-"""ClusterQueues and cohorts become trees of nodes. A cohort that is only named exists; cycles are cut off.
+"""Builds cohort trees from ClusterQueues and Cohorts. A cohort that is only referenced exists; cycles are cut off.
 
-The trees of a state are kept: where definitions change, only the trees they stand in are built anew.
+When definitions change, only the trees that contain them are rebuilt.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from webhook.queue.model import ClusterQueue, Cohort
 from webhook.queue.quota.tree import Tree, TreeNode
 from webhook.queue.rules import Rules
 
-UNPLANTED = cast("Tree", None)
-"""Stands in a node until its tree is built."""
+UNBUILT = cast("Tree", None)
+"""Placeholder in a node until its tree is built."""
 
 
 @dataclass(frozen=True, slots=True)
-class Regrown:
+class Rebuilt:
     """Trees that are new, and those that are gone."""
 
     new: list[Tree] = field(default_factory=list)
@@ -33,33 +33,33 @@ class Forest:
     def __init__(self) -> None:
         self.trees: list[Tree] = []
 
-    def regrow(self, queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort], rules: Rules) -> Regrown:
-        """Build the trees anew that are not as the definitions have them; by other rules, all of them."""
+    def rebuild(self, queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort], rules: Rules) -> Rebuilt:
+        """Rebuild the trees that differ from the definitions; with other rules, all of them."""
         before = {(tree.root.is_queue, tree.root.name): tree for tree in self.trees}
-        regrown = Regrown()
+        rebuilt = Rebuilt()
         trees = []
-        for root in grow(queues, cohorts):
+        for root in roots_of(queues, cohorts):
             tree = before.get((root.is_queue, root.name))
             if tree is None or tree.rules is not rules or not _same(tree.root, root):
-                tree = _planted(root, rules)
-                regrown.new.append(tree)
+                tree = _built(root, rules)
+                rebuilt.new.append(tree)
             trees.append(tree)
         kept = set(trees)
-        regrown.gone.extend(tree for tree in self.trees if tree not in kept)
+        rebuilt.gone.extend(tree for tree in self.trees if tree not in kept)
         self.trees[:] = trees
-        return regrown
+        return rebuilt
 
 
-def _planted(root: TreeNode, rules: Rules) -> Tree:
-    """Build a tree; where a rule fails on its quotas, one that stands still, and says why."""
+def _built(root: TreeNode, rules: Rules) -> Tree:
+    """Build a tree; if a rule fails on its quotas, one that admits nothing, with the reason in `failure`."""
     try:
         return Tree(root, rules)
     except rules.failures as error:
-        return Tree(root, rules, still=rules.failed(error))
+        return Tree(root, rules, failure=rules.failed(error))
 
 
 def _same(old: TreeNode, new: TreeNode) -> bool:
-    """Say whether two trees have the same nodes with the same definitions; decayed usage is none of a tree's."""
+    """Return whether two trees have the same nodes with the same definitions, apart from decayed usage."""
     if old.name != new.name or not _alike(old.definition, new.definition):
         return False
     pairs = ((old.children, new.children), (old.queues, new.queues))
@@ -72,15 +72,15 @@ def _alike(old: ClusterQueue | Cohort, new: ClusterQueue | Cohort) -> bool:
     return old == new
 
 
-def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> list[TreeNode]:
-    """Give the roots, sorted by name, with all their nodes linked; children are sorted by name too.
+def roots_of(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> list[TreeNode]:
+    """Return the roots, sorted by name, with all their nodes linked; children are sorted by name too.
 
-    Queues under a cycle of cohorts stand alone, without a cohort, until the cycle is mended; they are not active.
+    Queues under a cycle of cohorts have no cohort, and are inactive, until the cycle is removed.
     """
-    nodes = {name: TreeNode(name, cohort, UNPLANTED) for name, cohort in cohorts.items()}
+    nodes = {name: TreeNode(name, cohort, UNBUILT) for name, cohort in cohorts.items()}
     for name in [c.parent for c in cohorts.values()] + [q.cohort_name for q in queues.values()]:
         if name and name not in nodes:
-            nodes[name] = TreeNode(name, Cohort(name), UNPLANTED)
+            nodes[name] = TreeNode(name, Cohort(name), UNBUILT)
     looped = {name for name in nodes if _loops(name, cohorts)}
     for name in sorted(nodes):
         node = nodes[name]
@@ -90,7 +90,7 @@ def grow(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) -> l
             node.parent.children.append(node)
     roots = [nodes[name] for name in sorted(nodes) if nodes[name].parent is None and name not in looped]
     for name in sorted(queues):
-        node = TreeNode(name, queues[name], UNPLANTED, is_queue=True)
+        node = TreeNode(name, queues[name], UNBUILT, is_queue=True)
         cohort = queues[name].cohort_name
         if not cohort or cohort in looped:
             roots.append(node)

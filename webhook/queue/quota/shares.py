@@ -1,6 +1,6 @@
-"""Shares of fair sharing, and the tournament between heads: whose turn it is, by who borrows least of what is lent.
+"""Dominant resource shares of fair sharing, and the tournament that picks the next head by them.
 
-The recursion over the tree is here; the share itself and what is compared are rules.
+The recursion over the tree is here; the formula of a share and what is compared are rules.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from webhook.queue.model import ClusterQueue, Workload
 from webhook.queue.quota.tree import Amounts, Tree, TreeNode, Usage
 from webhook.queue.rules import Contest, Key, Rules, Share, UsageFacts
 
-NONE = Share()
-ROOTLESS = NONE
+NO_SHARE = Share()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +24,25 @@ class CurrentShares:
 
 
 def current_shares(trees: Iterable[Tree], rules: Rules) -> CurrentShares:
-    """Give the share of each node with what is held now."""
+    """Return the share of each node with what is held now."""
     cluster_queues: dict[str, float] = {}
     cohorts: dict[str, float] = {}
     for tree in trees:
         for node in tree.nodes:
-            share = 0.0 if tree.still else share_of(node, tree.usage, rules).value
+            share = 0.0 if tree.failure else share_of(node, tree.usage, rules).value
             (cluster_queues if node.is_queue else cohorts)[node.name] = share
     return CurrentShares(cluster_queues, cohorts)
 
 
 def share_of(node: TreeNode, usage: Usage, rules: Rules) -> Share:
-    """Give a node's dominant share: of the resources it borrows, the largest part of what its parent could have."""
+    """Return a node's dominant share: of the resources it borrows, the largest part of what its parent could have."""
     return _share(node, usage, rules)[0]
 
 
 def _share(node: TreeNode, usage: Usage, rules: Rules) -> tuple[Share, tuple[int, ...]]:
     parent = node.parent
     if parent is None:
-        return ROOTLESS, ()
+        return NO_SHARE, ()
     tree, base = node.tree, node.base
     borrowed: dict[str, int] = {}
     columns = []
@@ -63,12 +62,12 @@ def _share(node: TreeNode, usage: Usage, rules: Rules) -> tuple[Share, tuple[int
 
 
 def compare(share: Share) -> tuple[bool, float]:
-    """Give a key by which shares compare: infinite ones last, and those by their unweighted ratio."""
+    """Return the sort key of a share: infinite ones last, ordered by their unweighted ratio."""
     return (share.infinite, share.ratio if share.infinite else share.value)
 
 
 def relative(share: Share, to: Share) -> float:
-    """Give a share as a number that compares with `to`'s as the shares do, where `to`'s may be infinite."""
+    """Return a share as a number that compares to `to`'s as the shares do, even if `to` is infinite."""
     if not to.infinite:
         return share.value
     return share.ratio if share.infinite else -1.0
@@ -87,15 +86,15 @@ class Tournament:
         self._last: frozenset[TreeNode] = frozenset()
 
     def enter(self, node: TreeNode, workload: Workload, amounts: Amounts, facts: UsageFacts) -> None:
-        """Let the head of a queue take part, with what it would use, and what rules may know of it."""
+        """Enter the head of a queue, with the amounts it would use and its usage facts."""
         self.heads[node] = (workload, amounts, facts)
         self._due[node] = None
 
     def pop(self, root: TreeNode, usage: Usage, stale: bool) -> TreeNode:
-        """Take out the winner's queue. `stale` says that the usage changed since the last call.
+        """Remove and return the winner's queue. `stale` says that the usage changed since the last call.
 
-        It changes where the last winner is, and above it: the shares of heads that share none of that stay as they
-        are. The root has no share; who took the winner's own place is new.
+        Usage changed at the last winner and its ancestors only: heads below none of these keep their shares. The root
+        has no share, and the head that took the winner's place is new anyway.
         """
         if stale and len(self._last) > 1:
             self._due.update((node, None) for node in self.heads if not self._last.isdisjoint(node.path[:-1]))
@@ -114,7 +113,7 @@ class Tournament:
         return winner
 
     def _contest(self, node: TreeNode, usage: Usage) -> None:
-        """Give a head its keys at each level; they stay the same until its shares are others."""
+        """Compute the keys of a head at each level; they stay valid until its shares change."""
         workload, amounts, facts = self.heads[node]
         queue, trial = node.definition, usage.copy()
         assert isinstance(queue, ClusterQueue)
@@ -139,7 +138,7 @@ class Tournament:
 
 
 def almost_common(first: TreeNode, second: TreeNode) -> tuple[TreeNode, TreeNode]:
-    """Give the ancestors of two queues (or they themselves) right below the lowest cohort that holds both."""
+    """Return the ancestors of two queues (or they themselves) right below the lowest cohort that holds both."""
     above: Sequence[TreeNode] = first.path
     for below, ancestor in zip(second.path, second.path[1:], strict=False):
         if ancestor in above:

@@ -1,7 +1,7 @@
 """Cohort trees: quota numbers per node, flavor and resource, and the arithmetic of usage along the tree.
 
-Definitions are frozen in cells; usage is one flat list of ints per tree, so a what-if works on a copy of a list.
-The recursion is here, every number in it is a rule of `rules.Rules`. Who gets what is decided elsewhere.
+Quotas are kept in cells; usage is one flat list of ints per tree, so a what-if works on a copy of the list.
+The recursion is here; borrowing and lending limits are applied by `Rules.guaranteed`, `available` and `most`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Amounts = Sequence[tuple[int, int]]
 
 NO_QUOTA = Quota()
 MOST = 1 << 60
-"""Quotas saturate here, as Kueue's do at the end of an int64: sums of a few of them stay within one."""
+"""Quotas saturate at this value, so that sums of a few of them stay within an int64, as in Kueue."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +42,7 @@ class TreeNode:
 class Tree:
     """The nodes under one root, their cells and their usage. A queue without a cohort is a tree of its own.
 
-    `still` says why it lends and gives nothing, and no rule is asked about it; empty where it does.
+    `failure` is the reason why it admits and lends nothing, without asking rules; "" if it works normally.
     """
 
     __slots__ = (
@@ -50,21 +50,21 @@ class Tree:
         "_huge",
         "cells",
         "columns",
+        "failure",
         "names",
         "nodes",
         "resources",
         "root",
         "rules",
-        "still",
         "usage",
         "width",
     )
 
-    def __init__(self, root: TreeNode, rules: Rules, *, still: str = "") -> None:
+    def __init__(self, root: TreeNode, rules: Rules, *, failure: str = "") -> None:
         self.root = root
         self.rules = rules
         self._available = rules.available
-        self.still, self._huge = still, False
+        self.failure, self._huge = failure, False
         self.nodes = list(_walk(root))
         self.columns: dict[FlavorResource, int] = {}
         for node in self.nodes:
@@ -103,18 +103,18 @@ class Tree:
                 cell = self.cells[node.base + column]
                 lent = (self.cells[c.base + column] for c in (*node.children, *node.queues))
                 cell.subtree = min(cell.nominal_quota + sum(c.subtree - c.guaranteed for c in lent), MOST)
-                cell.guaranteed = 0 if self.still else self.rules.guaranteed(cell)
+                cell.guaranteed = 0 if self.failure else self.rules.guaranteed(cell)
         for cell in self.cells:
             above = cell.parent.most if cell.parent else 0
             cell.above = (*cell.parent.above, cell) if cell.parent else (cell,)
-            cell.most = 0 if self.still else min(self.rules.most(cell, above), MOST)
+            cell.most = 0 if self.failure else min(self.rules.most(cell, above), MOST)
 
     def column(self, flavor: str, resource: str) -> int | None:
-        """Give the column of a flavor and resource; None where no node of the tree has quota for it."""
+        """Return the column of a flavor and resource; None where no node of the tree has quota for it."""
         return self.columns.get((flavor, resource))
 
     def amounts_of(self, admission: Admission) -> tuple[tuple[int, int], ...]:
-        """Give what an admission uses here, as (column, amount) pairs."""
+        """Return the usage of an admission in this tree, as (column, amount) pairs."""
         sums: dict[int, int] = {}
         for pod_set in admission.pod_set_assignments:
             for resource, flavor in pod_set.flavors.items():
@@ -124,8 +124,8 @@ class Tree:
         return tuple(sums.items())
 
     def available(self, at: int, usage: Usage) -> int:
-        """How much more may be used at a cell, by the tree's `usage` or a copy of it; negative when over-admitted."""
-        if self._huge or self.still:
+        """Return how much more may be used at a cell, given a usage list; negative when over-admitted."""
+        if self._huge or self.failure:
             return self._saturated(at, usage)
         free, available = 0, self._available
         for cell in self.cells[at].above:
@@ -133,21 +133,21 @@ class Tree:
         return free
 
     def _saturated(self, at: int, usage: Usage) -> int:
-        """Give the same where numbers are too large for the rules' arithmetic."""
-        if self.still:
+        """Return the same for amounts too large for the rules' arithmetic."""
+        if self.failure:
             return 0
         cell = self.cells[at]
         above = self._saturated(cell.parent.at, usage) if cell.parent is not None else 0
         return max(-2 * MOST, min(self.rules.available(cell, min(usage[at], 2 * MOST), above), MOST))
 
     def hold(self, node: TreeNode, amounts: Amounts) -> None:
-        """Let a workload hold `amounts`."""
+        """Add `amounts` to the tree's own usage."""
         self.add(node, amounts, self.usage)
         if any(amount > MOST >> 10 for _, amount in amounts):
             self._huge = True
 
     def add(self, node: TreeNode, amounts: Amounts, usage: Usage) -> None:
-        """Use `amounts` at a node. What goes beyond a node's guaranteed quota is used at its parent too."""
+        """Add `amounts` to a usage list at a node, and what exceeds its guaranteed quota at its parent too."""
         for column, amount in amounts:
             at = node.base + column
             cell: Cell | None = self.cells[at]
@@ -161,7 +161,7 @@ class Tree:
                 cell = cell.parent
 
     def remove(self, node: TreeNode, amounts: Amounts, usage: Usage) -> None:
-        """Give `amounts` back at a node, and at its ancestors what was used of theirs."""
+        """Remove `amounts` from a usage list at a node, and at its ancestors what was used of theirs."""
         for column, amount in amounts:
             at = node.base + column
             cell: Cell | None = self.cells[at]
@@ -174,18 +174,18 @@ class Tree:
                 cell = cell.parent
 
     def fits(self, node: TreeNode, amounts: Amounts, usage: Usage) -> bool:
-        """Whether all `amounts` may be used at a node at once."""
+        """Return whether all `amounts` may be used at a node at once."""
         base = node.base
         return not [column for column, amount in amounts if amount > self.available(base + column, usage)]
 
     def local(self, cell: Cell, usage: Usage) -> int:
-        """How much of a node's guaranteed quota is unused."""
+        """Return the unused part of a node's guaranteed quota."""
         return max(0, cell.guaranteed - usage[cell.at])
 
     def height_to_fit(self, node: TreeNode, column: int, amount: int, usage: Usage) -> tuple[int, bool]:
-        """Give the height of the lowest subtree whose quota holds `amount` more, and whether it lies below the root.
+        """Return the height of the lowest subtree whose quota holds `amount` more, and whether it lies below the root.
 
-        0 is the queue itself; where no subtree holds it, the height of the whole tree.
+        0 is the queue itself; if no subtree holds it, the height of the whole tree.
         """
         cells, borrows = self.cells, self.rules.borrows
         cell = cells[node.base + column]
@@ -199,7 +199,7 @@ class Tree:
         return self.root.height, False
 
     def over(self, node: TreeNode, columns: Iterable[int], usage: Usage) -> bool:
-        """Whether a node uses more than its quota in any of the columns."""
+        """Return whether a node uses more than its quota in any of the columns."""
         cells, borrows = self.cells, self.rules.borrows
         base = node.base
         return any(borrows(cells[base + c], usage[base + c]) for c in columns)
