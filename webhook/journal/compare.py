@@ -66,7 +66,7 @@ class StartComparison:
         self._at = 0
 
     def wanted(self) -> list[Compared]:
-        """Give those that ours would have started for a while, and that still wait."""
+        """Return those that ours would have started for a while, and that still wait."""
         rows = ((key, since, made) for key, (since, made) in self._wanted.items() if key in self._waiting)
         late = ((key, made, self._at - since) for key, since, made in rows if self._at - since > self._tolerance)
         return [self._start(key, made, late_by, "still waits") for key, made, late_by in late]

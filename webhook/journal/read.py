@@ -24,7 +24,7 @@ class JournalFile:
     begin: Begin
 
     def records(self) -> Iterator[Record]:
-        """Give its records, the first one included. Raises SourceError at a line that is none.
+        """Yield its records, the first one included. Raises SourceError at a line that is none.
 
         A file that its writer could not end (a crash) gives what can be read of it.
         """

@@ -85,7 +85,7 @@ Record = Begin | Event | Decided
 
 
 def decided(now: int, made: Decisions) -> Decided:
-    """Give what a journal keeps of decisions: what changed, not who was looked at."""
+    """Return what a journal keeps of decisions: what changed, not who was looked at."""
     return Decided(now, made.admitted, made.preempted, made.evicted, made.ready)
 
 
@@ -143,7 +143,7 @@ def _fields(record: Begin | Decided) -> dict[str, Any]:
 
 
 def _written(memory: Memory) -> dict[str, Any]:
-    """Give a memory as plain values: searches by flavor have pairs for keys, and explanations are made anew."""
+    """Return a memory as plain values: searches by flavor have pairs for keys, and explanations are made anew."""
     attempts = {
         key: {"verdict": _verdict(attempt.verdict), "progress": _progress(attempt.progress)}
         for key, attempt in memory.attempts.items()

@@ -31,7 +31,7 @@ class Replayed:
 
 
 def in_order(made: Decided) -> Decided:
-    """Give decisions sorted by workload."""
+    """Return decisions sorted by workload."""
     parts = {name: tuple(sorted(getattr(made, name), key=_by_workload)) for name in _PARTS}
     return Decided(made.now, **parts)
 
@@ -54,7 +54,7 @@ def replay(records: Iterable[Record], rules: Rules) -> Iterator[Replayed]:
 
 
 def until(records: Iterable[Record], at: int) -> Iterator[Record]:
-    """Give the records up to the last call at or before a time, in milliseconds."""
+    """Yield the records up to the last call at or before a time, in milliseconds."""
     waiting: list[Record] = []
     for record in records:
         waiting.append(record)

@@ -132,7 +132,7 @@ def requests(workload: Workload) -> str:
 
 
 def total(workload: Workload) -> dict[str, int]:
-    """Give what all pods of a workload request together."""
+    """Return what all pods of a workload request together."""
     summed: dict[str, int] = {}
     for pods in workload.pod_sets:
         for resource, each in pods.requests.items():

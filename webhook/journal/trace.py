@@ -29,7 +29,7 @@ class _TracedRun:
 
 
 def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[str, Any]]:
-    """Give a row for each workload that ran to its end, by arrival; `time` counts from `begun`, or the first of them.
+    """Return a row for each workload that ran to its end, by arrival; `time` counts from `begun`, or the first of them.
 
     Pods of several kinds become one pod that asks for what they ask together.
     """

@@ -66,7 +66,7 @@ class UserHashes:
         self._hashes: dict[str, str] = {"": ""}
 
     def hashed(self, user: str) -> str:
-        """Give the hash of a user name; of no user nothing."""
+        """Return the hash of a user name; of no user nothing."""
         if user not in self._hashes:
             if len(self._hashes) > _KEPT:
                 self._hashes = {"": ""}
@@ -74,7 +74,7 @@ class UserHashes:
         return self._hashes[user]
 
     def record(self, record: Record) -> Record:
-        """Give a record without user names. Raises OSError, ValueError where the key cannot be read or made."""
+        """Return a record without user names. Raises OSError, ValueError where the key cannot be read or made."""
         match record:
             case Begin():
                 self._key = self._key or key_in(self._folder)

@@ -78,7 +78,7 @@ class JournalWriter:
         self._thread.start()
 
     def due(self, now: int) -> bool:
-        """Say whether the next record must be a `Begin`, at a time in milliseconds."""
+        """Return whether the next record must be a `Begin`, at a time in milliseconds."""
         if self._began is None:
             return now >= self._not_before
         return self._full or now // DAY_MS != self._began // DAY_MS
@@ -103,7 +103,7 @@ class JournalWriter:
         self._began = None
 
     def counts(self) -> dict[str, int]:
-        """Give how many records were written, and how many were lost."""
+        """Return how many records were written, and how many were lost."""
         return {"written": self.written, "dropped": self.dropped}
 
     def close(self) -> None:
