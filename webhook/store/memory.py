@@ -66,13 +66,13 @@ class MemoryStore:
         self._changed = asyncio.Event()
 
     async def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind by the CRDs that are stored; what is not known of counts as namespaced."""
+        """Return the scope of a kind by the CRDs that are stored; what is not known of counts as namespaced."""
         return Scopes.of(self._objects.get(_DEFINITION, {}).values()).scope(gvk)
 
     async def list(
         self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
     ) -> Listing:
-        """Give the objects of a kind that have `labels` and `fields`, sorted by namespace and name."""
+        """Return the objects of a kind that have `labels` and `fields`, sorted by namespace and name."""
         kept = self._objects.get(_kind(gvk), {})
         items = [o for (ns, _), o in sorted(kept.items()) if namespace in (None, ns)]
         return Listing([o for o in items if has_labels(o, labels) and has_fields(o, fields)], str(self._version))
@@ -80,7 +80,7 @@ class MemoryStore:
     async def watch(
         self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
     ) -> AsyncIterator[Event]:
-        """Give the changes after `since`, for ever. Raises Expired where they are forgotten.
+        """Yield the changes after `since`, for ever. Raises Expired where they are forgotten.
 
         What changes and has not all of `labels` is told as DELETED, whether it had them before or not.
         """
@@ -97,7 +97,7 @@ class MemoryStore:
                 await changed.wait()
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
-        """Give one object. Raises NotFound."""
+        """Return one object. Raises NotFound."""
         return self._find(_kind(gvk), (namespace or "", name))
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> Object:

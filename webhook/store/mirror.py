@@ -74,25 +74,25 @@ class Mirror:
         return sum(map(len, self._objects.values()))
 
     def get(self, name: str, namespace: str = "") -> Object | None:
-        """Give one object, or None."""
+        """Return one object, or None."""
         return self._objects.get(namespace, _NONE).get(name)
 
     def by_uid(self, uid: str) -> Object | None:
-        """Give the object of this uid, or None."""
+        """Return the object of this uid, or None."""
         return self._by_uid.get(uid)
 
     def all(self, namespace: str | None = None) -> list[Object]:
-        """Give all objects, or those of one namespace."""
+        """Return all objects, or those of one namespace."""
         if namespace is None:
             return [obj for found in self._objects.values() for obj in found.values()]
         return list(self._objects.get(namespace, _NONE).values())
 
     def of(self, namespace: str, value: Hashable) -> list[Object]:
-        """Give the objects of a namespace that the index finds under a value."""
+        """Return the objects of a namespace that the index finds under a value."""
         return list(self._indexed.get((namespace, value), {}).values())
 
     def by_name(self) -> dict[str, Object]:
-        """Give all objects of a kind without namespaces, by their names."""
+        """Return all objects of a kind without namespaces, by their names."""
         return dict(self._objects.get("", _NONE))
 
     def keep(self, obj: Object) -> None:

@@ -17,7 +17,7 @@ class NoCluster(MemoryStore):
     """A store in memory in which every Namespace can be read; it has the label of its name and no other."""
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
-        """Give an object. Raises NotFound."""
+        """Return an object. Raises NotFound."""
         try:
             return await super().get(gvk, name, namespace)
         except NotFound:

@@ -52,12 +52,12 @@ class ObjectStore(Protocol):
     """List, watch and write objects of any kind. Every method raises `StoreError`s; see `errors.py` for which."""
 
     async def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind, None where objects of this kind and version cannot be stored here."""
+        """Return the scope of a kind, None where objects of this kind and version cannot be stored here."""
 
     async def list(
         self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
     ) -> Listing:
-        """Give the objects of a kind that have `labels`, of one namespace or of all; a consistent read, never a cache.
+        """List the objects of a kind that have `labels`, in one namespace or in all; a consistent read, never a cache.
 
         `labels` are pairs that must all be there; `fields` too, by dotted path, of those that can be selected by.
         """
@@ -65,13 +65,13 @@ class ObjectStore(Protocol):
     def watch(
         self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
     ) -> AsyncIterator[Event]:
-        """Give the changes after version `since` as they come. Ends, or raises Expired, when it must be renewed.
+        """Return the changes after version `since` as they come. Ends, or raises Expired, when it must be renewed.
 
         An object that loses one of `labels` counts as DELETED, one that gets the last of them as ADDED.
         """
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
-        """Give one object. Raises NotFound."""
+        """Return one object. Raises NotFound."""
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> Object:
         """Store a new object and give it as stored. Raises AlreadyExists."""
@@ -104,19 +104,19 @@ class ObjectStore(Protocol):
 
 
 def key_of(obj: Mapping[str, Any]) -> tuple[str, str]:
-    """Give an object's namespace (empty where it has none) and name."""
+    """Return an object's namespace (empty where it has none) and name."""
     meta = obj.get("metadata") or {}
     return meta.get("namespace") or "", meta.get("name") or ""
 
 
 def has_labels(obj: Mapping[str, Any], labels: Labels) -> bool:
-    """Say whether an object has all of these labels."""
+    """Return whether an object has all of these labels."""
     own = (obj.get("metadata") or {}).get("labels") or {}
     return all(own.get(name) == value for name, value in labels.items())
 
 
 def has_fields(obj: Mapping[str, Any], fields: Labels) -> bool:
-    """Say whether an object has all of these values, by dotted path (`spec.nodeName`)."""
+    """Return whether an object has all of these values, by dotted path (`spec.nodeName`)."""
     for path, value in fields.items():
         found: Any = obj
         for part in path.split("."):
@@ -127,12 +127,12 @@ def has_fields(obj: Mapping[str, Any], fields: Labels) -> bool:
 
 
 def uid_of(obj: Mapping[str, Any]) -> str:
-    """Give an object's uid, or an empty string."""
+    """Return an object's uid, or an empty string."""
     return str((obj.get("metadata") or {}).get("uid") or "")
 
 
 def version_of(obj: Mapping[str, Any]) -> str:
-    """Give an object's resourceVersion, or an empty string."""
+    """Return an object's resourceVersion, or an empty string."""
     return str((obj.get("metadata") or {}).get("resourceVersion") or "")
 
 
@@ -146,7 +146,7 @@ def copy_json(value: Any) -> Any:
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """Give `target` with a JSON merge patch applied (RFC 7386); neither argument is changed."""
+    """Return `target` with a JSON merge patch applied (RFC 7386); neither argument is changed."""
     if not isinstance(patch, Mapping):
         return copy_json(patch)
     out = dict(target) if isinstance(target, dict) else {}
