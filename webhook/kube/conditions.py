@@ -11,25 +11,25 @@ Conditions = list[dict[str, Any]]
 
 
 def conditions_of(obj: Object) -> Conditions:
-    """Give the conditions of an object; an empty list where it has none."""
+    """Return the conditions of an object; an empty list where it has none."""
     found = (obj.get("status") or {}).get("conditions")
     return found if isinstance(found, list) else []
 
 
 def find(obj: Object, type_: str) -> dict[str, Any] | None:
-    """Give one condition, or None."""
+    """Return one condition, or None."""
     return next((c for c in conditions_of(obj) if c.get("type") == type_), None)
 
 
 def holds(obj: Object, type_: str) -> bool:
-    """Say whether a condition is True."""
+    """Return whether a condition is True."""
     return (find(obj, type_) or {}).get("status") == "True"
 
 
 def with_condition(
     conditions: Conditions, type_: str, status: bool, reason: str, message: str, now: str, generation: int = 0
 ) -> Conditions:
-    """Give the conditions with one set; its transition time changes only where its status does."""
+    """Return the conditions with one set; its transition time changes only where its status does."""
     text = "True" if status else "False"
     old = next((c for c in conditions if c.get("type") == type_), None)
     new: dict[str, Any] = {
@@ -47,7 +47,7 @@ def with_condition(
 
 
 def same(obj: Object, type_: str, status: bool, reason: str, message: str) -> bool:
-    """Say whether a condition stands so already, so that nothing need be written."""
+    """Return whether a condition stands so already, so that nothing need be written."""
     old = find(obj, type_) or {}
     return (old.get("status"), old.get("reason"), old.get("message")) == (
         "True" if status else "False",

@@ -8,7 +8,7 @@ from webhook.kube.absent import ABSENT
 
 
 def same(a: Any, b: Any) -> bool:
-    """Say whether two JSON values are equal; maps regardless of order, a bool only to a bool."""
+    """Return whether two JSON values are equal; maps regardless of order, a bool only to a bool."""
     if a is b:
         return True
     if isinstance(a, dict):

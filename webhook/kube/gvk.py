@@ -44,13 +44,13 @@ _KINDS: Final = 1024
 
 @lru_cache(maxsize=_KINDS)
 def kind_named(group: str, version: str, kind: str) -> GroupVersionKind:
-    """Give the kind of these names; the same one each time, as every request names one."""
+    """Return the kind of these names; the same one each time, as every request names one."""
     return GroupVersionKind(group, version, kind)
 
 
 @lru_cache(maxsize=_KINDS)
 def resource_named(group: str, version: str, resource: str) -> GroupVersionResource:
-    """Give the resource of these names; the same one each time."""
+    """Return the resource of these names; the same one each time."""
     return GroupVersionResource(group, version, resource)
 
 
@@ -61,6 +61,6 @@ def split_api_version(api_version: str) -> tuple[str, str]:
 
 
 def gvk_of(obj: Mapping[str, Any]) -> GroupVersionKind:
-    """Give the kind an object says it is; absent fields become empty strings."""
+    """Return the kind an object says it is; absent fields become empty strings."""
     group, version = split_api_version(str(obj.get("apiVersion") or ""))
     return GroupVersionKind(group, version, str(obj.get("kind") or ""))

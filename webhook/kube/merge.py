@@ -42,7 +42,7 @@ Problems = list[tuple[str, str]]
 
 
 def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED) -> dict[str, Any]:
-    """Give the object with the fragment merged in; what the fragment does not name is shared with the object.
+    """Return the object with the fragment merged in; what the fragment does not name is shared with the object.
 
     Where nothing changes the object itself is given back.
 
@@ -128,7 +128,7 @@ def _go_syntax(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Give the type's name as the API server's library prints it."""
+    """Return the type's name as the API server's library prints it."""
     if isinstance(value, Foreign) and value.text == _NULL:
         return "structpb.NullValue"
     names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}

@@ -30,7 +30,7 @@ class Operation(NamedTuple):
     from_: str = ""
 
     def wire(self) -> dict[str, Any]:
-        """Give the operation as JSON has it."""
+        """Return the operation as JSON has it."""
         out: dict[str, Any] = {"op": self.op, "path": self.path}
         if self.from_:
             out["from"] = self.from_
@@ -65,7 +65,7 @@ def split(path: str) -> list[str]:
 
 
 def apply(document: Any, operations: Iterable[Operation]) -> Any:
-    """Give the document with the operations done; what they do not touch is shared with the original.
+    """Return the document with the operations done; what they do not touch is shared with the original.
 
     Raises TestFailed where a `test` does not hold, PatchError (the text names the path) where another does not apply.
     """
@@ -88,7 +88,7 @@ class _Draft:
         self.own: dict[int, Any] = {}
 
     def copied(self, value: Any) -> Any:
-        """Give a container that may be written to: the same one when it is already our copy."""
+        """Return a container that may be written to: the same one when it is already our copy."""
         if id(value) in self.own:
             return value
         fresh = dict(value) if isinstance(value, dict) else list(value)
@@ -96,7 +96,7 @@ class _Draft:
         return fresh
 
     def holder(self, path: str, *, writable: bool = True) -> tuple[Any, str] | None:
-        """Give the container that holds the path's last step, and that step; None where there is none."""
+        """Return the container that holds the path's last step, and that step; None where there is none."""
         steps = _steps(path)
         if not steps or not isinstance(self.root, dict | list):
             return None
@@ -125,7 +125,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _key(node: Any, step: str) -> Any:
-    """Give the key or index of a step, None where a list has no such item."""
+    """Return the key or index of a step, None where a list has no such item."""
     if isinstance(node, dict):
         return step
     try:
@@ -135,7 +135,7 @@ def _key(node: Any, step: str) -> Any:
 
 
 def _index(step: str, length: int) -> int:
-    """Give the place of an item; `length` is one more for an insertion. Raises PatchError with the bare reason."""
+    """Return the place of an item; `length` is one more for an insertion. Raises PatchError with the bare reason."""
     digits = step[1:] if step[:1] in ("+", "-") else step
     if not (digits.isascii() and digits.isdecimal()):
         raise PatchError(f"strconv.Atoi: parsing {json.dumps(step, ensure_ascii=False)}: invalid syntax")
@@ -148,7 +148,7 @@ def _index(step: str, length: int) -> int:
 
 
 def _get(node: Any, step: str) -> Any:
-    """Give what is there; of a map's absent key None. Raises PatchError with the bare reason."""
+    """Return what is there; of a map's absent key None. Raises PatchError with the bare reason."""
     return node.get(step) if isinstance(node, dict) else node[_index(step, len(node))]
 
 
@@ -226,7 +226,7 @@ def _replace(draft: _Draft, operation: Operation) -> None:
 
 
 def _source(draft: _Draft, operation: Operation) -> tuple[Any, str]:
-    """Give where a move or a copy begins."""
+    """Return where a move or a copy begins."""
     if not operation.from_:
         raise PatchError(
             f"{operation.op} operation failed to decode from: operation, missing from field: missing value"
@@ -239,7 +239,7 @@ def _source(draft: _Draft, operation: Operation) -> tuple[Any, str]:
 
 
 def _destination(draft: _Draft, operation: Operation) -> tuple[Any, str]:
-    """Give where a move or a copy ends."""
+    """Return where a move or a copy ends."""
     found = draft.holder(operation.path)
     if found is None:
         where = f"doc is missing destination path: {operation.path}"
@@ -288,7 +288,7 @@ _new = tuple.__new__
 
 
 def diff(before: Any, after: Any) -> tuple[Operation, ...]:
-    """Give the operations that turn `before` into `after`; parts that are the same object are not looked into."""
+    """Return the operations that turn `before` into `after`; parts that are the same object are not looked into."""
     operations: list[Operation] = []
     _diff(before, after, "", operations)
     return tuple(operations)

@@ -19,7 +19,7 @@ _QUANTITY: Final = "q"
 
 
 def read(schema: Schema, ref: Ref, value: Any) -> Any:
-    """Give a value as its type holds it; null is what the type has without a value."""
+    """Return a value as its type holds it; null is what the type has without a value."""
     shape = schema.resolve(ref)
     if fields_of(ref.name) is not None and (value is None or isinstance(value, dict)):
         return _read_struct(schema, ref.name, shape, value or {})
@@ -33,7 +33,7 @@ def read(schema: Schema, ref: Ref, value: Any) -> Any:
 
 
 def _read_struct(schema: Schema, name: str, shape: Shape, value: Struct) -> Struct:
-    """Give the fields that are set, in the order of the file, then the structs that are always there."""
+    """Return the fields that are set, in the order of the file, then the structs that are always there."""
     refs, held = shape.map.fields if shape.map else {}, {}
     written = fields_of(name) or {}
     for field, inner in value.items():
@@ -68,7 +68,7 @@ def _quantity(value: Any) -> Any:
 
 
 def write(schema: Schema, ref: Ref, value: Any) -> Any:
-    """Give the JSON of a value that was `read`."""
+    """Return the JSON of a value that was `read`."""
     written = fields_of(ref.name)
     shape = schema.resolve(ref)
     if written is not None and isinstance(value, dict):

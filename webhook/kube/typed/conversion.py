@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 def converted(before: Object, after: Object, *, strict: bool) -> Object:
-    """Give `after`, which came of a mutation of `before`, as the server holds it; custom kinds stay as they are.
+    """Return `after`, which came of a mutation of `before`, as the server holds it; custom kinds stay as they are.
 
     Parts that the conversion leaves alone are shared with `after`. `strict`: it is decoded from JSON, and may have no
     unknown fields. Raises ConversionError, UnknownFields.
@@ -40,7 +40,7 @@ def converted(before: Object, after: Object, *, strict: bool) -> Object:
 
 
 def _settled(written: tuple[Any, Any], read: tuple[Any, Any]) -> Any:
-    """Give how the changed object reads where that is the mutation's doing, and elsewhere how it is written.
+    """Return how the changed object reads where that is the mutation's doing, and elsewhere how it is written.
 
     Both are pairs: of the object before the mutation, and after it.
     """

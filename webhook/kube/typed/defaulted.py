@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 def defaulted(obj: Object) -> Object:
-    """Give an object of a built-in kind as the API server holds it; any other object as it is. `obj` stays."""
+    """Return an object of a built-in kind as the API server holds it; any other object as it is. `obj` stays."""
     gvk = gvk_of(obj)
     if not is_built_in(gvk):
         return obj

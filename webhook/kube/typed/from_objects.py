@@ -26,7 +26,7 @@ _DEFAULT_INGRESS: Final = ("ingressclass.kubernetes.io/is-default-class",)
 
 
 def nothing(group: str, kind: str, namespace: str | None) -> Sequence[Object]:
-    """Give no objects: nothing is known of a cluster."""
+    """Return no objects: nothing is known of a cluster."""
     return ()
 
 

@@ -31,7 +31,7 @@ VALUES = frozenset({FieldForm.UNLESS_EMPTY, FieldForm.ALWAYS})
 
 @cache
 def fields_of(name: str) -> Mapping[str, FieldForm] | None:
-    """Give the fields of a type by its full name; None for a type that writes itself, or is none of Kubernetes'."""
+    """Return the fields of a type by its full name; None for a type that writes itself, or is none of Kubernetes'."""
     row = package("fields").get(name)
     if row is None:
         return None

@@ -38,7 +38,7 @@ _FINALIZERS: Final = {
 
 
 def admitted(obj: Object, listed: Listed = nothing) -> Object:
-    """Give a new object, `defaulted` before, with what the plugins put into it; `obj` stays.
+    """Return a new object, `defaulted` before, with what the plugins put into it; `obj` stays.
 
     `listed` gives the cluster's other objects, as far as they are known.
     """

@@ -52,7 +52,7 @@ def _pod_resources(spec: Struct, resources: Struct) -> None:
 
 
 def _summed(spec: Struct, field: str) -> dict[str, str]:
-    """Give what all containers need at once: the sum, or more where an init container needs more while it starts."""
+    """Return what all containers need at once: the sum, or more where an init container needs more while it starts."""
     total: dict[str, Quantity] = {}
     for container in structs(spec, "containers"):
         _add(total, _amounts(container, field))

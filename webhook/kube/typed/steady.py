@@ -35,7 +35,7 @@ _LOOKED_AT: Final = {
 
 
 def looked_at(name: str, path: str) -> tuple[str, ...]:
-    """Give the paths below which the rule of a type may see a change, for a value of the type at a path."""
+    """Return the paths below which the rule of a type may see a change, for a value of the type at a path."""
     if name not in RULES:
         return ()
     fields = _LOOKED_AT.get(name.removeprefix(_API))
@@ -43,19 +43,19 @@ def looked_at(name: str, path: str) -> tuple[str, ...]:
 
 
 def is_rewritten(code: str) -> bool:
-    """Say whether a scalar of this code may read otherwise after a conversion."""
+    """Return whether a scalar of this code may read otherwise after a conversion."""
     return code in _REWRITTEN
 
 
 def keeps_empty(name: str, shape: Shape, field: str) -> bool:
-    """Say whether a type writes an empty value of a field, and puts nothing in its place."""
+    """Return whether a type writes an empty value of a field, and puts nothing in its place."""
     defaulted = field in DEFAULTS.get(name, {}) or (shape.map is not None and field in shape.map.defaults)
     form = (fields_of(name) or {}).get(field)
     return form == FieldForm.UNLESS_NIL or (form in (FieldForm.ALWAYS, FieldForm.NULL_IF_NIL) and not defaulted)
 
 
 def is_inert(schema: Schema, ref: Ref) -> bool:
-    """Say whether a new value of this type gets nothing that it was not given."""
+    """Return whether a new value of this type gets nothing that it was not given."""
     shape = schema.resolve(ref)
     defaults = bool(shape.map and shape.map.defaults) or ref.name in DEFAULTS or ref.name in RULES
     written = (fields_of(ref.name) or {}).values()

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def structs(holder: dict[str, Any], *fields: str) -> Iterator[dict[str, Any]]:
-    """Give the items of the lists in these fields; what is no struct, and a field that is no list, is left out."""
+    """Yield the items of the lists in these fields; what is no struct, and a field that is no list, is left out."""
     for field in fields:
         items = holder.get(field)
         yield from (item for item in items if isinstance(item, dict)) if isinstance(items, list) else ()

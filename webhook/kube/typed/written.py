@@ -162,7 +162,7 @@ class Written:
 
 
 def _whole(ref: Ref, shape: Shape, value: dict[str, Any]) -> bool:
-    """Say whether a new struct has all that would be put into it."""
+    """Return whether a new struct has all that would be put into it."""
     defaults = {**(shape.map.defaults if shape.map is not None else {}), **DEFAULTS.get(ref.name, {})}
     always = (FieldForm.ALWAYS, FieldForm.NULL_IF_NIL, *STRUCTS)
     missing = any(when in always and field not in value for field, when in (fields_of(ref.name) or {}).items())
