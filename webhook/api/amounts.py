@@ -19,7 +19,7 @@ def amount(resource: str, value: str | float) -> int:
 
 
 def from_nanos(resource: str, nanos: int) -> int:
-    """Give billionths of a unit as the core's number, rounded up (Quantity's MilliValue and Value)."""
+    """Return billionths of a unit as the core's number, rounded up (Quantity's MilliValue and Value)."""
     return -(-nanos // (10**6 if resource == "cpu" else 10**9))
 
 

@@ -39,7 +39,7 @@ class Priority:
 
 
 def priority_of(job: Job, classes: Iterable[Mapping[str, Any]]) -> Priority:
-    """Give the job's priority from WorkloadPriorityClass and PriorityClass objects.
+    """Return the job's priority from WorkloadPriorityClass and PriorityClass objects.
 
     The job's own WorkloadPriorityClass goes before the PriorityClass of its pods; without either it is the
     PriorityClass marked `globalDefault`, else 0. A class that is not there counts as 0, without a reference.
@@ -113,7 +113,7 @@ def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], n
 
 
 def _carried(obj: Mapping[str, Any], label_keys: Collection[str] | None) -> dict[str, Any]:
-    """Give what rules may look at: the job's labels, its annotations of `sluice.dev/` and of Kueue; and its UID."""
+    """Return what rules may look at: the job's labels, its annotations of `sluice.dev/` and of Kueue; and its UID."""
     metadata = obj["metadata"]
     labels = dict(metadata.get("labels") or {})
     if label_keys is not None:
@@ -127,12 +127,12 @@ def _carried(obj: Mapping[str, Any], label_keys: Collection[str] | None) -> dict
 
 
 def owner_reference(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the reference by which a Workload names its job as its controller."""
+    """Return the reference by which a Workload names its job as its controller."""
     return {**shared_reference(obj), "controller": True, "blockOwnerDeletion": True}
 
 
 def shared_reference(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the reference to one owner among others, of which none is the controller."""
+    """Return the reference to one owner among others, of which none is the controller."""
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
@@ -152,7 +152,7 @@ def _pod_set(pods: JobPodSet, limit_ranges: Iterable[Mapping[str, Any]]) -> dict
 
 
 def _as_go_writes(spec: dict[str, Any]) -> dict[str, Any]:
-    """Give a pod spec as a client in Go writes it back: with the structs that it never leaves out, and no empty list.
+    """Return a pod spec as a client in Go writes it back: with the structs that it never leaves out, and no empty list.
 
     Else what such a client updates (to take a finalizer off) would be another spec, which may not change with quota.
     """
@@ -164,7 +164,7 @@ def _as_go_writes(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def priority_fields(priority: Priority) -> dict[str, Any]:
-    """Give a priority as fields of a Workload's spec."""
+    """Return a priority as fields of a Workload's spec."""
     if priority.ref is None:
         return {"priority": priority.value}
     group, kind, name = priority.ref

@@ -21,7 +21,7 @@ _SAY_IT_ALL: Final = frozenset({"NoLongerFits", "Overlap", "Deferred"})
 
 
 def message_of(pending: Pending) -> str:
-    """Give the message with `6` or `1500m` for thousandths of a CPU and `64Gi` for bytes; the core counts units."""
+    """Return the message with `6` or `1500m` for thousandths of a CPU and `64Gi` for bytes; the core counts units."""
     message = pending.message
     for shortage in pending.shortages:
         core, people = (_numbers(shortage, how) for how in (str, partial(amounts.text, shortage.resource)))
@@ -31,7 +31,7 @@ def message_of(pending: Pending) -> str:
 
 
 def condition_of(pending: Pending) -> tuple[str, str]:
-    """Give reason and message of the condition `QuotaReserved` of a workload that waits in a queue."""
+    """Return reason and message of the condition `QuotaReserved` of a workload that waits in a queue."""
     if pending.reason in _NOT_YET:
         return Reason.NOT_CONSIDERED.value, EVALUATED
     told = "" if pending.outcome in _SAY_IT_ALL else _assignment(pending.shortages)
@@ -60,7 +60,7 @@ def _lack(shortage: Shortage) -> str:
 
 
 def _numbers(shortage: Shortage, text: Callable[[int], str]) -> tuple[str, str]:
-    """Give the core's two sentences about a shortage, in its words: too much now, and too much for ever."""
+    """Return the core's two sentences about a shortage, in its words: too much now, and too much for ever."""
     asks = f"requests {text(shortage.asked)} {shortage.resource} of flavor {shortage.flavor}, "
     return (
         f"{asks}{text(max(0, shortage.free))} free",

@@ -16,7 +16,7 @@ UNSATISFIED: Final = "resources didn't satisfy LimitRange constraints"
 
 
 def problem_of(specs: Iterable[Object], limit_ranges: Iterable[Object]) -> str:
-    """Give the first thing that keeps pods with these specs (defaults filled in) from being created, "" if nothing."""
+    """Return why pods with these specs (defaults filled in) cannot be created, the first reason; "" if they can."""
     ranges = tuple(limit_ranges)
     for spec in specs:
         for who, holder in (*((f"container {c.get('name')}", c) for c in _containers(spec)), ("the pod", spec)):

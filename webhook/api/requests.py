@@ -42,7 +42,7 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _whole(spec: Mapping[str, Any], asked: Mapping[str, int]) -> dict[str, int]:
-    """Give what the pod asks for as a whole: a limit of the pod counts where neither it nor a container says less.
+    """Return what the pod asks for as a whole: a limit of the pod counts where neither it nor a container says less.
 
     Source: k8s.io/kubernetes pkg/apis/core/v1, defaulting of pod-level requests (KEP-2837).
     """
@@ -67,7 +67,7 @@ def with_defaults(spec: Mapping[str, Any], limit_ranges: Iterable[Mapping[str, A
 
 
 def _whole_filled(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a spec whose pod-level requests take their limits' values, before a LimitRange gives containers any."""
+    """Return a spec whose pod-level requests take their limits' values, before a LimitRange gives containers any."""
     resources = spec.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits:
@@ -90,7 +90,7 @@ def _filled(container: Mapping[str, Any], limits: Resources, requests: Resources
 
 
 def _range_defaults(limit_ranges: Iterable[Mapping[str, Any]]) -> tuple[Resources, Resources]:
-    """Give default limits and default requests of containers.
+    """Return default limits and default requests of containers.
 
     Where a LimitRange leaves them out: a limit is `max`, a request the limit, else `min` (core/v1 defaulting).
     """

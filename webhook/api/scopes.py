@@ -41,7 +41,7 @@ class Scopes:
         return cls(dict(_definition(spec) for spec in specs if isinstance(spec, dict)))
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind, None where it is not served in this version.
+        """Return the scope of a kind, None where it is not served in this version.
 
         A kind of a foreign group that no CRD is given for counts as served, in namespaces.
         """
@@ -51,7 +51,7 @@ class Scopes:
         return None if gvk.group in _built_in_groups() else Scope.NAMESPACED
 
     def clustered(self, gvk: GroupVersionKind) -> bool:
-        """Say whether objects of this kind stand in no namespace; the version does not matter."""
+        """Return whether objects of this kind stand in no namespace; the version does not matter."""
         found = self._served(gvk)
         return found is not None and found.scope is Scope.CLUSTER
 

@@ -13,7 +13,7 @@ _REACHED: Final = (FINISHED, ADMITTED, RESERVED)
 
 
 def workload_state(workload: Mapping[str, Any]) -> tuple[str, str]:
-    """Give where a Workload stands, in one word, and the message of the condition that says so."""
+    """Return where a Workload stands, in one word, and the message of the condition that says so."""
     for word in _REACHED:
         if holds(dict(workload), word):
             return word, str((find(dict(workload), word) or {}).get("message") or "")

@@ -42,7 +42,7 @@ LET_IN: Final = ("Inqueue", "Running", "Unknown")
 def definitions(
     queues: Iterable[Object], pod_groups: Iterable[Object], nodes: Iterable[Object]
 ) -> list[tuple[type[Definition], Definition]]:
-    """Give the queues, their cohorts, the flavor they share, and a LocalQueue in each namespace that uses one.
+    """Return the queues, their cohorts, the flavor they share, and a LocalQueue in each namespace that uses one.
 
     What all nodes can allocate, where there are nodes, is the root's. What a queue deserves is shared out among its
     children, by weight where they do not say so themselves; what they leave is the parent's own.
@@ -125,7 +125,7 @@ def _queue(obj: Object, parent: str, groups: tuple[ResourceGroup, ...]) -> Clust
 
 
 def _groups(spec: Object, deserved: Amounts, below: Amounts) -> tuple[ResourceGroup, ...]:
-    """Give the quota of a queue: what it deserves, but for what its children do already (`below`)."""
+    """Return the quota of a queue: what it deserves, but for what its children do already (`below`)."""
     capability = _amounts(spec.get("capability"))
     guarantee = _amounts((spec.get("guarantee") or {}).get("resource"))
     names = sorted({*capability, *guarantee, *deserved})

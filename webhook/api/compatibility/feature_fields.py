@@ -10,11 +10,11 @@ _PREFIX: Final = "kueue.x-k8s.io/"
 
 
 def by_annotation(of: str, *names: str, value: str = "") -> tuple[Sign, ...]:
-    """Give a sign for each annotation of Kueue, of a job or of the template of a pod set."""
+    """Return a sign for each annotation of Kueue, of a job or of the template of a pod set."""
     where = ("template", "metadata") if of == "podSet" else ("metadata",)
     return tuple(Sign(of, (*where, "annotations", _PREFIX + name), value) for name in names)
 
 
 def by_configuration(*path: str) -> tuple[Sign, ...]:
-    """Give the sign for a field of Kueue's Configuration."""
+    """Return the sign for a field of Kueue's Configuration."""
     return (Sign("Configuration", path),)

@@ -25,7 +25,7 @@ Every feature of Kueue 0.20 and of Volcano, with its state in Sluice. This page 
 
 
 def page() -> str:
-    """Give the page in Markdown."""
+    """Return the page in Markdown."""
     return "\n".join(
         [HEAD, *_section("Kueue", KUEUE), *_differences(), *_gates(), *_section("Volcano", VOLCANO)],
     )
@@ -53,7 +53,7 @@ def _differences() -> Iterator[str]:
 
 
 def _gates() -> Iterator[str]:
-    """Give Kueue's feature gates, in the order of their names, each with the feature it belongs to."""
+    """Yield Kueue's feature gates, in the order of their names, each with the feature it belongs to."""
     yield "## Feature gates of Kueue\n"
     yield "What a gate in `featureGates` does: `as in Kueue` means that it has its effect. `always on` and `always off`"
     yield "are what Sluice does in any case; `sluice serve` warns if a gate is set to the other value.\n"

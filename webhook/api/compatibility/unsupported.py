@@ -29,7 +29,7 @@ _SIGNS: Final = _by_parent()
 
 
 def asked(of: str, obj: Mapping[str, Any], gates: Gates = NO_GATES) -> Iterator[tuple[Path, Feature]]:
-    """Give the features an object asks for that are not supported, with the path of the field that does.
+    """Yield the features an object asks for that are not supported, with the path of the field that does.
 
     `of` as in `Sign`, `gates` are the feature gates that are set. Looks at few fields, whatever the object's size;
     stands values of any type.

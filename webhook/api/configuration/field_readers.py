@@ -116,7 +116,7 @@ def duration(reading: Reading, value: Any, path: Path) -> int:
 
 
 def one_of(*known: str) -> Read:
-    """Give a reader of one of these texts."""
+    """Return a reader of one of these texts."""
 
     def read(reading: Reading, value: Any, path: Path) -> str:
         if value not in known:
@@ -127,7 +127,7 @@ def one_of(*known: str) -> Read:
 
 
 def items(read_item: Read) -> Read:
-    """Give a reader of a list."""
+    """Return a reader of a list."""
 
     def read(reading: Reading, value: Any, path: Path) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -138,7 +138,7 @@ def items(read_item: Read) -> Read:
 
 
 def by_name(read_item: Read) -> Read:
-    """Give a reader of a map from names to values of one kind."""
+    """Return a reader of a map from names to values of one kind."""
 
     def read(reading: Reading, value: Any, path: Path) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -160,7 +160,7 @@ def selector(reading: Reading, value: Any, path: Path) -> Mapping[str, Any]:
 
 
 def not_used(why: str) -> Read:
-    """Give a reader of a field that has no effect: it is told."""
+    """Return a reader of a field that has no effect: it is told."""
 
     def read(reading: Reading, value: Any, path: Path) -> None:
         reading.unused(path, why)

@@ -23,7 +23,7 @@ class Managed:
     selected: Callable[[Labels], bool] | None = None
 
     def holds(self, obj: dict[str, Any], described: Job, namespace: Labels) -> bool:
-        """Say whether the queues hold an object, described as a job, in a namespace with these labels."""
+        """Return whether the queues hold an object, described as a job, in a namespace with these labels."""
         if self.frameworks is not None and framework_of(obj, described) not in self.frameworks:
             return False
         return self.selected is None or self.selected(namespace)

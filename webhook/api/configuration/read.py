@@ -53,7 +53,7 @@ _FRAMEWORKS: Final = tuple(
 
 
 def _record(made: type[Any], table: Table) -> Read:
-    """Give a reader of a section that becomes one value."""
+    """Return a reader of a section that becomes one value."""
 
     def read(reader: Reading, value: Any, path: Path) -> Any:
         return made(**reader.fields(value, path, table))
@@ -62,7 +62,7 @@ def _record(made: type[Any], table: Table) -> Read:
 
 
 def _enabled(made: type[Any], table: Table, **when_enabled: Any) -> Read:
-    """Give a reader of a section that v1beta1 switches on by `enable`; `when_enabled` are its defaults there."""
+    """Return a reader of a section that v1beta1 switches on by `enable`; `when_enabled` are its defaults there."""
     switch: Table = {"enable": ("enable", field_readers.boolean), **table}
 
     def read(reader: Reading, value: Any, path: Path) -> Any:
@@ -267,24 +267,24 @@ def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
 
 
 def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a Configuration without the fields of how Kueue runs as a process."""
+    """Return a Configuration without the fields of how Kueue runs as a process."""
     return {field: item for field, item in value.items() if field not in PROCESS_FIELDS}
 
 
 def effective(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what of a Configuration has an effect on the queues of Sluice."""
+    """Return what of a Configuration has an effect on the queues of Sluice."""
     kept = ("apiVersion", "kind", "namespace", *SECTIONS)
     return {field: value[field] for field in kept if value.get(field) is not None}
 
 
 def settings_among(objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
-    """Give the settings of the last Configuration among objects, None where there is none."""
+    """Return the settings of the last Configuration among objects, None where there is none."""
     found = [obj for obj in objects if is_configuration(obj)]
     return configuration_of(found[-1]) if found else None
 
 
 def is_configuration(obj: Mapping[str, Any]) -> bool:
-    """Say whether an object is a Configuration of Kueue."""
+    """Return whether an object is a Configuration of Kueue."""
     return obj.get("kind") == KIND and obj.get("apiVersion") in VERSIONS
 
 

@@ -170,11 +170,11 @@ class QueueSettings:
         return self.integrations.label_keys_to_copy if self.integrations else None
 
     def enabled(self, gate: str, *, default: bool = False) -> bool:
-        """Say whether a feature gate is on; `default` is what it is where nobody set it."""
+        """Return whether a feature gate is on; `default` is what it is where nobody set it."""
         return self.feature_gates.get(gate, default)
 
     def switch(self, name: str) -> bool | None:
-        """Give what is on or off by its name in a Configuration, or a feature gate; None where nobody set it.
+        """Return what is on or off by its name in a Configuration, or a feature gate; None where nobody set it.
 
         Plain Pods and serving kinds take the default queue where a Configuration says which kinds are queued.
         """
@@ -198,7 +198,7 @@ class QueueSettings:
         return asked and self.enabled("QuotaCheckStrategy", default=True)
 
     def namespace_selector(self, own: str) -> Mapping[str, Any]:
-        """Give the LabelSelector of the namespaces whose jobs are managed; `own` is Sluice's namespace."""
+        """Return the LabelSelector of the namespaces whose jobs are managed; `own` is Sluice's namespace."""
         if self.managed_jobs_namespace_selector is not None:
             return self.managed_jobs_namespace_selector
         apart = sorted({SYSTEM, own, self.namespace} - {""})

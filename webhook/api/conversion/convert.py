@@ -29,7 +29,7 @@ class ConversionError(ValueError):
 
 
 def convert(objects: Iterable[Mapping[str, Any]], desired: str) -> list[Fields]:
-    """Give each object in the API version `desired` (`kueue.x-k8s.io/v1beta1` or `/v1beta2`).
+    """Return each object in the API version `desired` (`kueue.x-k8s.io/v1beta1` or `/v1beta2`).
 
     Lists (`kind: ClusterQueueList`) are converted with their items. Raises ConversionError for a kind or a version
     that is not known.
@@ -75,7 +75,7 @@ def _one(obj: Mapping[str, Any], desired: str) -> Fields:
 
 
 def _items(listed: Mapping[str, Any], version: str, kind: str) -> list[Fields]:
-    """Give a list's items, which may leave out what the list says of them."""
+    """Return a list's items, which may leave out what the list says of them."""
     items = listed.get("items") or ()
     if not isinstance(items, Sequence) or not all(isinstance(item, Mapping) for item in items):
         raise ConversionError(f"the items of {kind}List must be a list of maps")

@@ -25,7 +25,7 @@ class Webhook:
     ca: str = ""
 
     def client_config(self) -> dict[str, Any]:
-        """Give it as a CRD's `clientConfig`."""
+        """Return it as a CRD's `clientConfig`."""
         at: dict[str, Any] = {"url": self.url.rstrip("/").removesuffix(CONVERT_PATH) + CONVERT_PATH}
         if not self.url:
             at = {
@@ -40,7 +40,7 @@ class Webhook:
 
 
 def definitions(webhook: Webhook | None = None, kinds: Iterable[CustomKind] = KINDS) -> list[dict[str, Any]]:
-    """Give the CRD of each kind.
+    """Return the CRD of each kind.
 
     With a `webhook`, older versions are served and converted by it; without one only the stored version is served,
     since the API server cannot turn one into the other by itself.
@@ -107,7 +107,7 @@ def _signed(schema: Any) -> Any:
 
 
 def top_level(struct: type[Api]) -> dict[str, Any]:
-    """Give the schema of a whole object: the type's own fields beside apiVersion, kind and metadata."""
+    """Return the schema of a whole object: the type's own fields beside apiVersion, kind and metadata."""
     schema = structural(struct)
     schema["properties"] = {
         "apiVersion": {"type": "string"},

@@ -21,7 +21,7 @@ _LENGTHS: Final = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 def structural(struct: type[Api]) -> dict[str, Any]:
-    """Give the type as a structural schema (apiextensions.k8s.io/v1): no references, defaults filled in."""
+    """Return the type as a structural schema (apiextensions.k8s.io/v1): no references, defaults filled in."""
     return _schema(types.type_info(struct))
 
 

@@ -21,14 +21,14 @@ _KEYS: Final = "x-kubernetes-list-map-keys"
 
 
 def problem_of(obj: Object) -> str:
-    """Give the first thing in an object's spec that its schema does not allow, "" where there is none."""
+    """Return the first thing in an object's spec that its schema does not allow, "" where there is none."""
     schema = _spec(str(obj.get("kind") or ""), str(obj.get("apiVersion") or "").rpartition("/")[2])
     spec = obj.get("spec")
     return next(_violations(schema, spec, "spec"), "") if schema is not None else ""
 
 
 def problem_of_workload(obj: Object) -> str:
-    """Give the same for a Workload, by hand: there are many of them, and little in them can be wrong."""
+    """Return the same for a Workload, by hand: there are many of them, and little in them can be wrong."""
     names: set[str] = set()
     for number, pod_set in enumerate((obj.get("spec") or {}).get("podSets") or ()):
         where, name = f"spec.podSets[{number}]", str(pod_set.get("name") or "main")

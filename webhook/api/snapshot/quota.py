@@ -258,7 +258,7 @@ def _consumed(usage: Mapping[str, float]) -> dict[str, str]:
 
 
 def labelled(obj: Object) -> dict[str, Any]:
-    """Give an object's labels and annotations as arguments."""
+    """Return an object's labels and annotations as arguments."""
     metadata = obj["metadata"]
     return {"labels": dict(metadata.get("labels") or {}), "annotations": dict(metadata.get("annotations") or {})}
 

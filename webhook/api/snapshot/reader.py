@@ -77,7 +77,7 @@ SURROUNDINGS: Final = "surroundings"
 
 
 def snapshot(objects: Iterable[Object]) -> Snapshot:
-    """Give the snapshot of a cluster's objects; their order does not matter, of equal names the last counts."""
+    """Return the snapshot of a cluster's objects; their order does not matter, of equal names the last counts."""
     return Reader(objects).snapshot()
 
 
@@ -114,7 +114,7 @@ class Reader:
         self._heirs: dict[str, dict[str, None]] = {}
 
     def snapshot(self) -> Snapshot:
-        """Give the snapshot of all objects seen."""
+        """Return the snapshot of all objects seen."""
         definitions = self._definitions()
         self._sent = definitions
         self._workloads = self._all_workloads()
@@ -140,7 +140,7 @@ class Reader:
         return [event for step in self.in_steps(obj, gone=True) for event in step]
 
     def in_steps(self, obj: Object, *, gone: bool = False) -> Iterator[Sequence[Event]]:
-        """Give the same events in steps: a Workload each, where many go by the object."""
+        """Yield the same events in steps: a Workload each, where many go by the object."""
         kind, name = _kind(obj), _name(obj)
         found = self._objects.setdefault(kind, {}) if kind else {}
         before = found.get(name)
@@ -158,7 +158,7 @@ class Reader:
                 yield from self._reread(lambda workload: load.namespace_of(workload) == name)
 
     def _events(self, kind: str, obj: Object) -> list[Event]:
-        """Give what the change of one object comes to; only what depends on it is read again."""
+        """Return what the change of one object comes to; only what depends on it is read again."""
         if kind == "Workload":
             return self._one(_name(obj), self._objects[kind].get(_name(obj)))
         if kind in VOLCANO_KINDS:
@@ -300,7 +300,7 @@ class Reader:
         return definition
 
     def _counting(self, definition: Definition) -> Definition:
-        """Give a ClusterQueue with what the settings say: of resources that no group covers, and of past usage."""
+        """Return a ClusterQueue with what the settings say: of resources that no group covers, and of past usage."""
         settings = self._around.settings
         if isinstance(definition, ClusterQueue) and settings.ignores_undeclared:
             definition = replace(definition, ignores_undeclared=True)
@@ -327,7 +327,7 @@ class Reader:
 
 
 def _kind(obj: Object) -> str:
-    """Give the kind of an object that matters here, "" for any other."""
+    """Return the kind of an object that matters here, "" for any other."""
     kind = str(obj.get("kind") or "")
     group, _ = split_api_version(str(obj.get("apiVersion") or ""))
     return kind if kind in _READ.get(group, ()) else ""

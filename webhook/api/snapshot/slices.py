@@ -16,7 +16,7 @@ from webhook.queue.model import PodSet, PodSetAssignment, Workload
 
 
 def replaced(obj: Mapping[str, Any]) -> str:
-    """Give the `namespace/name` of the Workload that this one replaces, "" where it replaces none.
+    """Return the `namespace/name` of the Workload that this one replaces, "" where it replaces none.
 
     One of another namespace is none of its job.
     """
@@ -26,12 +26,12 @@ def replaced(obj: Mapping[str, Any]) -> str:
 
 
 def counts(obj: Mapping[str, Any]) -> dict[str, int]:
-    """Give the number of pods that a Workload asks for, by pod set."""
+    """Return the number of pods that a Workload asks for, by pod set."""
     return {str(p.get("name")): int(p.get("count", 1)) for p in (obj.get("spec") or {}).get("podSets") or ()}
 
 
 def beyond(new: Workload, old: Workload | None) -> Workload:
-    """Give `new` with what it asks for, or holds, beyond `old`; as it is where `old` holds nothing."""
+    """Return `new` with what it asks for, or holds, beyond `old`; as it is where `old` holds nothing."""
     if old is None or old.finished or old.admission is None:
         return new
     held = {assignment.name: assignment for assignment in old.admission.pod_set_assignments}
@@ -43,7 +43,7 @@ def beyond(new: Workload, old: Workload | None) -> Workload:
 
 
 def whole(more: Iterable[PodSetAssignment], obj: Mapping[str, Any]) -> tuple[PodSetAssignment, ...]:
-    """Give what a Workload gets (`more`) together with what the one that it replaces holds."""
+    """Return what a Workload gets (`more`) together with what the one that it replaces holds."""
     old = {assignment.name: assignment for assignment in assignments_of(obj)}
     return tuple(_together(assignment, old.get(assignment.name)) for assignment in more)
 

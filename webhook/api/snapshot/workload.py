@@ -95,7 +95,7 @@ class Surroundings:
 
 
 def goes_by(obj: Object, kind: str, around: Object) -> bool:
-    """Say whether a Workload may be read otherwise with, or without, an object of a kind around it."""
+    """Return whether a Workload may be read otherwise with, or without, an object of a kind around it."""
     if kind == "LimitRange":
         return namespace_of(obj) == namespace_of(around)
     name = around["metadata"]["name"]
@@ -110,7 +110,7 @@ def goes_by(obj: Object, kind: str, around: Object) -> bool:
 
 
 def still_known(known: Mapping[tuple[str, bytes], Pods], kind: str, around: Object) -> Mapping[tuple[str, bytes], Pods]:
-    """Give the pods that were read, without those that an object of a kind around them may change."""
+    """Return the pods that were read, without those that an object of a kind around them may change."""
     if kind == "RuntimeClass":
         return {}
     if kind != "LimitRange":
@@ -119,17 +119,17 @@ def still_known(known: Mapping[tuple[str, bytes], Pods], kind: str, around: Obje
 
 
 def namespace_of(obj: Object) -> str:
-    """Give the namespace of an object; files may leave it out."""
+    """Return the namespace of an object; files may leave it out."""
     return str(at(obj, ("metadata", "namespace")) or "default")
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
-    """Give the labels of an object; none where it is not there."""
+    """Return the labels of an object; none where it is not there."""
     return at(obj, ("metadata", "labels")) or {}
 
 
 def has_job(obj: Object) -> bool:
-    """Say whether a Workload belongs to a job or a Pod that Sluice starts."""
+    """Return whether a Workload belongs to a job or a Pod that Sluice starts."""
     owners = at(obj, ("metadata", "ownerReferences"))
     found = [each for each in owners if isinstance(each, dict)] if isinstance(owners, list) else []
     return any((split_api_version(str(o.get("apiVersion") or ""))[0], o.get("kind")) in _STARTED for o in found)
@@ -260,7 +260,7 @@ def _priority(spec: Object, around: Surroundings) -> int:
 
 
 def _boost(annotations: Mapping[str, str]) -> int:
-    """Give what is added to a workload's priority; 0 where it is no whole number."""
+    """Return what is added to a workload's priority; 0 where it is no whole number."""
     given = annotations.get(BOOST, "")
     return int(given) if _WHOLE.fullmatch(given) else 0
 
@@ -275,13 +275,13 @@ def _queued_at(created: int, evicted: Object | None, settings: QueueSettings) ->
 
 
 def reclaimed(obj: Object) -> dict[str, int]:
-    """Give the number of pods that need no quota any more, by pod set (`status.reclaimablePods`)."""
+    """Return the number of pods that need no quota any more, by pod set (`status.reclaimablePods`)."""
     status = obj.get("status") or {}
     return {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
 
 
 def assignments_of(obj: Object) -> tuple[PodSetAssignment, ...]:
-    """Give what the pod sets of a Workload hold: without pods that are done, and those that its job has no more."""
+    """Return what the pod sets of a Workload hold: without pods that are done, and those that its job has no more."""
     status = obj.get("status") or {}
     admission, done = status.get("admission") or {}, reclaimed(obj)
     most = {p.get("name"): int(p.get("count", 1)) for p in (obj.get("spec") or {}).get("podSets") or ()}
@@ -326,7 +326,7 @@ def _held(status: Object) -> str:
 
 
 def is_on_hold(workload: dict[str, Any]) -> bool:
-    """Say whether a Workload is on hold: its job is scaled to no pods for now, or refused by its own controller."""
+    """Return whether a Workload is on hold: its job is scaled to no pods for now, or refused by its own controller."""
     told = find(workload, "QuotaReserved") or {}
     return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
 
@@ -341,7 +341,7 @@ def _gated(annotations: Mapping[str, str], settings: QueueSettings) -> str:
 
 
 def deadline_of(obj: Object) -> int:
-    """Give when a Workload's maximum execution time ends (milliseconds), 0 where it has none or is not admitted."""
+    """Return when a Workload's maximum execution time ends (milliseconds), 0 where it has none or is not admitted."""
     status = obj.get("status") or {}
     return _deadline(obj.get("spec") or {}, status, _true_conditions(status))
 
@@ -351,7 +351,7 @@ def _true_conditions(status: Object) -> dict[str, Object]:
 
 
 def _deadline(spec: Object, status: Object, conditions: Mapping[str, Object]) -> int:
-    """Give when a workload's maximum execution time ends; what it was admitted before counts (`Admit` to `Evict`)."""
+    """Return when a workload's maximum execution time ends; what it was admitted before counts (`Admit` to `Evict`)."""
     limit, admitted = spec.get("maximumExecutionTimeSeconds"), conditions.get("Admitted")
     if not limit or admitted is None:
         return 0
@@ -382,7 +382,7 @@ def _readiness(
 
 
 def _latest(condition: Object) -> int:
-    """Give the latest moment (milliseconds) at which a condition can have changed, 0 where it does not say."""
+    """Return the latest moment (milliseconds) at which a condition can have changed, 0 where it does not say."""
     changed = milliseconds(condition.get("lastTransitionTime"))
     return changed + 999 if changed else 0
 

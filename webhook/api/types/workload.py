@@ -91,7 +91,7 @@ class WorkloadSpec(Api, frozen=True, kw_only=True):
 
 
 def holds(of: str, condition: str) -> str:
-    """Give the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True.
+    """Return the CEL that says whether a Workload (`self` or `oldSelf`) has a condition that is True.
 
     By has(), since the API server cannot bound what a rule costs on an optional value.
     """
@@ -100,7 +100,7 @@ def holds(of: str, condition: str) -> str:
 
 
 def kept(field: str) -> str:
-    """Give the CEL that says whether an optional field of the spec is as it was."""
+    """Return the CEL that says whether an optional field of the spec is as it was."""
     return (
         f"(has(self.spec.{field}) == has(oldSelf.spec.{field})"
         f" && (!has(self.spec.{field}) || self.spec.{field} == oldSelf.spec.{field}))"
