@@ -13,7 +13,7 @@ class Metered(Protocol):
     """A program, as far as a budget asks."""
 
     def spent(self, values: tuple[object, ...]) -> int:
-        """Give what an evaluation with these values costs, exactly."""
+        """Return what an evaluation with these values costs, exactly."""
 
 
 class Budget(msgspec.Struct, eq=False):

@@ -75,13 +75,13 @@ def _declared(cls: type[Any]) -> dict[str, Type]:
 
 
 def camel_case(attribute: str) -> str:
-    """Give the name by which an expression reads an attribute: `min_count` -> `minCount`."""
+    """Return the name by which an expression reads an attribute: `min_count` -> `minCount`."""
     first, *others = attribute.split("_")
     return first + "".join(word.capitalize() for word in others)
 
 
 def attribute_of(field: str) -> str:
-    """Give the attribute that a declared field reads: `minCount` -> `min_count`."""
+    """Return the attribute that a declared field reads: `minCount` -> `min_count`."""
     return _ATTRIBUTES[field]
 
 
@@ -109,7 +109,7 @@ def _class_type(hint: Any) -> Type:
 
 
 def _beside_null(hint: Any) -> Any:
-    """Give what a field is that may be null; None where it may not, or may be several other things."""
+    """Return what a field is that may be null; None where it may not, or may be several other things."""
     others = [arg for arg in typing.get_args(hint) if arg is not type(None)]
     is_union = typing.get_origin(hint) in (typing.Union, python_types.UnionType)
     return others[0] if is_union and len(others) == 1 else None

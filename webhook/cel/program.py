@@ -68,7 +68,7 @@ class Program:
         return self._estimate
 
     def exact(self) -> Eval:
-        """Give the exact form, made when it is first asked for: most programs only ever answer by the fast one."""
+        """Return the exact form, made when it is first asked for: most programs only ever answer by the fast one."""
         if self._exact is None:
             self._exact = Planner(self.checked, self.env).run()
         return self._exact

@@ -101,7 +101,7 @@ def _step(text: str, node: Node, seen: dict[int, list[object]], *, clause: bool 
 
 
 def _taken(node: Node, seen: dict[int, list[object]]) -> Node | None:
-    """Give the branch that a choice took last."""
+    """Return the branch that a choice took last."""
     if not isinstance(node, Call) or node.function != nodes.CONDITIONAL:
         return None
     decided = seen.get(node.args[0].id)

@@ -61,7 +61,7 @@ _FORMATS: Final = {
 
 
 def escaped(name: str) -> str | None:
-    """Give the name of a field as expressions write it, None where they cannot."""
+    """Return the name of a field as expressions write it, None where they cannot."""
     if not _NAME.fullmatch(name):
         return None
     if _RESERVED.fullmatch(name):
@@ -152,7 +152,7 @@ def _with_metadata(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def objects(declared: Declared) -> dict[str, dict[str, Type]]:
-    """Give the fields of every object type at and below a place, by type name."""
+    """Return the fields of every object type at and below a place, by type name."""
     below = [*declared.fields.values(), *([declared.element] if declared.element else [])]
     found = {name: fields for inner in below for name, fields in objects(inner).items()}
     if not declared.element and declared.type == object_type(declared.type.name):
@@ -161,7 +161,7 @@ def objects(declared: Declared) -> dict[str, dict[str, Type]]:
 
 
 def rule_env(declared: Declared, *, optional_old: bool = False) -> Env:
-    """Give the environment of the validation rules at a place: `self`, and `oldSelf` as it was before."""
+    """Return the environment of the validation rules at a place: `self`, and `oldSelf` as it was before."""
     old = optional_of(declared.type) if optional_old else declared.type
     names = {"self": declared.type, "oldSelf": old}
     return Env(names, objects=objects(declared), sizes=lambda path: _size(declared, path))
@@ -181,5 +181,5 @@ def _size(declared: Declared, path: Sequence[str]) -> Estimate | None:
 
 
 def cardinality(declared: Declared) -> int:
-    """Give how often a value can stand in an object at most, by its own bytes alone."""
+    """Return how often a value can stand in an object at most, by its own bytes alone."""
     return REQUEST // (declared.least + 1)

@@ -171,7 +171,7 @@ def _is_bind(node: Fold) -> bool:
 
 
 def estimate(checked: Checked, env: Env, sizes: Sizer | None = None) -> Estimate:
-    """Give what an expression may cost at least and at most, in the units of the run-time cost.
+    """Return what an expression may cost at least and at most, in the units of the run-time cost.
 
     `sizes` says how big values are, where not as the environment says.
     """
