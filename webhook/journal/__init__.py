@@ -1,1 +1,1 @@
-"""The journal: every decision of the queue core with what it was made from, append-only, for asking and replaying."""
+"""The journal: an append-only record of the queue core's decisions and their inputs, for queries and replay."""

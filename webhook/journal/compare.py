@@ -1,7 +1,7 @@
-"""What somebody else's queue did, held against what ours would have done: each start and each preemption. Pure.
+"""Compares the starts and preemptions of another queue controller (Kueue) with what Sluice would have decided. Pure.
 
-Fed with the records of a journal whose core decides and never writes (mode `external`). Before each start of the other
-queue ours decides about the very state it started from, so one difference does not make the next one.
+Its input are the records of a journal in mode `external`, whose core decides and never writes. Before each start by the
+other queue, Sluice decides about the same state, so one difference does not cause the next.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
 TOLERANCE: Final = 5_000
-"""Milliseconds by which two queues may differ that decide the same: their rounds do not begin together."""
+"""Starts that differ by less (milliseconds) count as equal: the rounds of two queues do not begin together."""
 PREEMPTED: Final = "Preempted"
 """The reason of an eviction for another workload."""
 
@@ -34,7 +34,7 @@ class ComparedKind(StrEnum):
 
 
 class Agreement(StrEnum):
-    """How ours does beside the other queue: `better` would have started a job earlier, `worse` not now."""
+    """How Sluice compares: `better` if it would have started the job earlier, `worse` if it would not start it now."""
 
     EQUAL = "equal"
     BETTER = "better"
@@ -55,7 +55,7 @@ class Compared:
 
 
 class StartComparison:
-    """Follows records; remembers who waits, and who would have been started or preempted since when."""
+    """Follows records; keeps what waits, and since when Sluice would have started or preempted each workload."""
 
     def __init__(self, tolerance: int = TOLERANCE) -> None:
         self._tolerance = tolerance
@@ -66,43 +66,43 @@ class StartComparison:
         self._at = 0
 
     def wanted(self) -> list[Compared]:
-        """Return those that ours would have started for a while, and that still wait."""
+        """Return the workloads that Sluice would have started some time ago and that still wait."""
         rows = ((key, since, made) for key, (since, made) in self._wanted.items() if key in self._waiting)
         late = ((key, made, self._at - since) for key, since, made in rows if self._at - since > self._tolerance)
         return [self._start(key, made, late_by, "still waits") for key, made, late_by in late]
 
     def record(self, record: Record) -> Compared | None:
-        """Take a record of a journal; give what it decides between the two queues."""
+        """Process a record of a journal. Yield the comparisons that it completes."""
         match record:
             case Begin():
                 self.begin(record.snapshot.workloads)
             case Decided():
                 self.decided(record)
             case _:
-                return self.heard(record)
+                return self.event(record)
         return None
 
     def begin(self, workloads: Iterable[Workload]) -> None:
-        """Start from these facts: another file begins, or another replica writes."""
+        """Restart from these facts: a new file begins, or another replica writes."""
         self._waiting = set()
         self._preempted = set()
         for workload in workloads:
             self._note(workload)
 
     def decided(self, made: Decided) -> None:
-        """Take what ours would do now; parts of one round have one time."""
+        """Note what Sluice would do now; all parts of a round have the same time."""
         kept = self._wanted if made.now == self._at else {}
         self._victims = {p.workload for p in made.preempted} | (self._victims if made.now == self._at else set())
         asked = {a.workload: (self._wanted.get(a.workload, (made.now, a))[0], a) for a in made.admitted}
         self._wanted, self._at = {**kept, **asked}, made.now
 
-    def heard(self, event: Event) -> Compared | None:
-        """Take a change of the facts."""
+    def event(self, event: Event) -> Compared | None:
+        """Note an event. Return the comparison if it is a start, a preemption, or a deletion before the start."""
         match event:
             case WorkloadChanged(workload):
-                found = self._changed(workload)
+                compared = self._changed(workload)
                 self._note(workload)
-                return found
+                return compared
             case WorkloadGone(key):
                 waited, (since, made) = key in self._waiting, self._wanted.pop(key, (self._at, None))
                 self._waiting.discard(key)
@@ -112,7 +112,7 @@ class StartComparison:
         return None
 
     def _note(self, workload: Workload) -> None:
-        """Remember where a workload stands."""
+        """Remember whether a workload waits or holds quota."""
         key = workload.key
         waits = workload.admission is None and workload.active and not workload.finished
         (self._waiting.add if waits else self._waiting.discard)(key)
@@ -146,7 +146,7 @@ class StartComparison:
 
 
 def _difference(made: Admitted, workload: Workload) -> str:
-    """Say where the other queue put a job that ours would have put elsewhere."""
+    """Return how the placement of a job by the other queue differs from that of Sluice."""
     assert workload.admission is not None
     theirs = {pods.name: dict(pods.flavors) for pods in workload.admission.pod_set_assignments}
     ours = {pods.name: dict(pods.flavors) for pods in made.pod_sets}
@@ -157,13 +157,13 @@ def _difference(made: Admitted, workload: Workload) -> str:
 
 
 class ComparingJournal(Journal):
-    """A journal of a core that only watches; `told` hears of each comparison."""
+    """A journal of a core that only watches; `report` is called with each comparison."""
 
     def __init__(
-        self, writer: JournalWriter, decider: Callable[[], Decider], budget: int, told: Callable[[Compared], None]
+        self, writer: JournalWriter, decider: Callable[[], Decider], budget: int, report: Callable[[Compared], None]
     ) -> None:
         super().__init__(writer, decider, budget)
-        self._comparison, self._told, self._begun = StartComparison(), told, False
+        self._comparison, self._report, self._begun = StartComparison(), report, False
 
     def round(self, state: State, in_force: Rules, now: int) -> None:
         """Begin where the facts were not known yet."""
@@ -175,8 +175,8 @@ class ComparingJournal(Journal):
     def event(self, event: Event) -> None:
         """Note a change, and compare."""
         super().event(event)
-        if (found := self._comparison.heard(event)) is not None:
-            self._told(found)
+        if (compared := self._comparison.event(event)) is not None:
+            self._report(compared)
 
     def decided(self, now: int, made: Decisions) -> None:
         """Note what would be decided."""

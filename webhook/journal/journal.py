@@ -1,4 +1,4 @@
-"""What the queue core tells its journal, round by round."""
+"""Records the rounds of the queue core: the hooks that turn its events and decisions into journal records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhook.queue.state import State
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Who decides, and by what: the replica and its epoch as a leader, the rules, the digest of all policies."""
+    """The deciding replica, its leader epoch, the rules in force, and the digest of all policies."""
 
     identity: str
     epoch: int
@@ -31,10 +31,10 @@ class Journal:
     def __init__(self, writer: JournalWriter, decider: Callable[[], Decider], budget: int) -> None:
         self.writer, self._decider, self._budget = writer, decider, budget
         self._events: list[Event] = []
-        """What changed since the core was last called: records of one call are handed over together."""
+        """Changes since the last call of the core: the records of one call are written together."""
 
     def round(self, state: State, in_force: Rules, now: int) -> None:
-        """Begin a file where one is due, before the core decides. A cycle under way is waited for."""
+        """Begin a file if one is due, before the core decides; not while a cycle is unfinished."""
         if self.writer.due(now) and not state.suspended:
             self._hand_over()
             state.bind(in_force, now)
@@ -55,7 +55,7 @@ class Journal:
             )
 
     def event(self, event: Event) -> None:
-        """Note a change of the state from outside."""
+        """Note an event."""
         self._events.append(event)
 
     def decided(self, now: int, made: Decisions) -> None:
@@ -64,7 +64,7 @@ class Journal:
         self.writer.add(*events, decided(now, made))
 
     def end(self) -> None:
-        """End the file: somebody else decides, or by other rules."""
+        """End the file, because another replica decides or the rules changed."""
         self._hand_over()
         self.writer.end()
 

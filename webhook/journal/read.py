@@ -1,4 +1,4 @@
-"""Reading journals: files of one or more replicas, put in the order in which their leaders led."""
+"""Reads journals: the files of one or more replicas, in the order of their leader epochs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class JournalFile:
     begin: Begin
 
     def records(self) -> Iterator[Record]:
-        """Yield its records, the first one included. Raises SourceError at a line that is none.
+        """Yield its records, including the first. Raises SourceError at a line that is no record.
 
-        A file that its writer could not end (a crash) gives what can be read of it.
+        A file that ends early because its writer crashed yields what can be read.
         """
         for number, line in enumerate(_lines(self.path), 1):
             yield _record(line, Place(str(self.path), number))
@@ -35,9 +35,9 @@ class JournalFile:
 def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
     """Find the files of folders, and those named, sorted by epoch of the leader, then by time.
 
-    Raises SourceError with everything that is no journal.
+    Raises SourceError that lists every file that is not a journal.
     """
-    found: list[JournalFile] = []
+    journals: list[JournalFile] = []
     wrong: list[Diagnostic] = []
     for path in paths:
         for file in sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]:
@@ -47,7 +47,7 @@ def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
                 wrong += error.diagnostics
                 continue
             if isinstance(first, Begin):
-                found.append(JournalFile(file, first))
+                journals.append(JournalFile(file, first))
             elif first is not None:
                 hint = "the first lines of this file are missing; use a complete file"
                 wrong.append(
@@ -55,7 +55,7 @@ def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
                 )
     if wrong:
         raise SourceError(wrong)
-    return sorted(found, key=lambda file: (file.begin.epoch, file.begin.at))
+    return sorted(journals, key=lambda file: (file.begin.epoch, file.begin.at))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""What a journal is made of, and each record as a line of JSON.
+"""The records of a journal, each written as a line of JSON.
 
-A journal holds all that the core's state was changed by: where it begins, the events, and the times at which it decided
-with what came out. Facts are the core's own (`webhook.queue.model`): no image, command or variable of a pod is in them.
+A journal holds everything that changed the core's state: the initial facts, the events, and each call with its
+decisions. Facts are those of `webhook.queue.model`: no image, command or environment variable of a pod is included.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from webhook.queue.model import (
 from webhook.queue.pending.queue import FlavorProgress, HeadVerdict
 
 VERSION: Final = 2
-"""Of the format; a reader refuses any other."""
+"""The version of the format; a reader rejects any other."""
 DEFINITIONS: Final[Mapping[str, type[Definition]]] = {
     kind.__name__: kind for kind in (Flavor, ClusterQueue, Cohort, LocalQueue, Namespace, AdmissionCheck)
 }
@@ -44,11 +44,11 @@ DEFINITIONS: Final[Mapping[str, type[Definition]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """From here on a replay can start: the facts, and the memory that a state of them alone does not have.
+    """The start of a file, from which a replay can begin: the facts, and the memory of the state (`queue/memory.py`).
 
-    `at` and times below are milliseconds since the epoch. `epoch` numbers the leaders, one after the other; `rules` are
-    the names of the rules in force, `parameters` and `settings` what replaces some in them, `digest` that of all
-    policies, `budget` the heads looked at in one call.
+    `at` and all times are milliseconds since the epoch. `epoch` counts the leaders; `rules` are the names of the rules
+    in force, `parameters` and `settings` their overrides, `digest` is that of all policies, `budget` the most heads
+    looked at in one call.
     """
 
     at: int
@@ -67,7 +67,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A call of the core at a time, and what it decided; empty where it decided nothing."""
+    """A call of the core at a time, and its decisions, which may be empty."""
 
     now: int
     admitted: tuple[Admitted, ...] = ()
@@ -85,12 +85,12 @@ Record = Begin | Event | Decided
 
 
 def decided(now: int, made: Decisions) -> Decided:
-    """Return what a journal keeps of decisions: what changed, not who was looked at."""
+    """Return the decisions as a journal keeps them: changes only, not the heads that were looked at."""
     return Decided(now, made.admitted, made.preempted, made.evicted, made.ready)
 
 
 def line_of(record: Record) -> bytes:
-    """Write a record as one line, its end included."""
+    """Return a record as one line, including the line break."""
     match record:
         case Begin():
             value = {"begin": VERSION, **_fields(record), "memory": _written(record.memory)}
@@ -143,7 +143,7 @@ def _fields(record: Begin | Decided) -> dict[str, Any]:
 
 
 def _written(memory: Memory) -> dict[str, Any]:
-    """Return a memory as plain values: searches by flavor have pairs for keys, and explanations are made anew."""
+    """Return a memory as plain JSON values: the pairs that are keys in it become lists, and shortages are left out."""
     attempts = {
         key: {"verdict": _verdict(attempt.verdict), "progress": _progress(attempt.progress)}
         for key, attempt in memory.attempts.items()

@@ -1,4 +1,4 @@
-"""Replaying a journal: the same facts, events and times through the core, held against what it decided then."""
+"""Replays a journal: the same facts, events and times through the core, compared with the recorded decisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS: Final = ("admitted", "preempted", "evicted", "ready")
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One call of the core: as it was written down, as it came out now, and the state after it."""
+    """One call of the core: the recorded decisions, the replayed ones, and the state after it."""
 
     then: Decided
     now: Decided
@@ -26,7 +26,7 @@ class Replayed:
 
     @property
     def same(self) -> bool:
-        """Whether both decided the same. Trees decide apart from each other: which of them came first is nothing."""
+        """Whether both made the same decisions, in any order of the cohort trees."""
         return in_order(self.then) == in_order(self.now)
 
 
@@ -41,7 +41,7 @@ def _by_workload(decision: Admitted | Preempted | Evicted) -> str:
 
 
 def replay(records: Iterable[Record], rules: Rules) -> Iterator[Replayed]:
-    """Go through the records of one file, the first of which begins it. The state is one and the same all along."""
+    """Replay the records of one file. All steps share one state, which changes as the replay proceeds."""
     state, budget = State(), 0
     for record in records:
         match record:
@@ -66,7 +66,7 @@ def until(records: Iterable[Record], at: int) -> Iterator[Record]:
 
 
 def state_at(begin: Begin, rules: Rules) -> State:
-    """Build the state that a file begins with."""
+    """Build the state at the start of a file."""
     state = State.from_snapshot(begin.snapshot)
     state.bind(rules, begin.memory.now)
     remember(state, begin.memory)

@@ -1,4 +1,4 @@
-"""A journal as what happened to whom: arrivals, decisions, ends, each at the time of the round that saw it."""
+"""A journal as a timeline of workloads: arrivals, decisions and ends, each at the time of the round that saw it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One line of a timeline; `at` in milliseconds since the epoch. Of what concerns no workload that is empty."""
+    """One line of a timeline; `at` in milliseconds since the epoch. `workload` is empty if it concerns none."""
 
     at: int
     what: EventKind
@@ -48,7 +48,7 @@ class Happening:
 
 
 def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[Happening]:
-    """Go through the records of a file. `known` are the workloads so far, of files before it too; it is kept up."""
+    """Yield the entries of a file. `known` are the workloads so far, also of earlier files; it is updated."""
     waiting: list[Event] = []
     for record in records:
         match record:
@@ -127,12 +127,12 @@ def _got(admitted: Admitted) -> str:
 
 
 def requests(workload: Workload) -> str:
-    """Say what a workload asks for in all: `4 cpu, 16 nvidia.com/gpu`."""
+    """Return the total request of a workload as text: `4 cpu, 16 nvidia.com/gpu`."""
     return ", ".join(f"{text(resource, number)} {resource}" for resource, number in sorted(total(workload).items()))
 
 
 def total(workload: Workload) -> dict[str, int]:
-    """Return what all pods of a workload request together."""
+    """Return the total request of all pods of a workload."""
     summed: dict[str, int] = {}
     for pods in workload.pod_sets:
         for resource, each in pods.requests.items():

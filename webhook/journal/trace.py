@@ -1,4 +1,4 @@
-"""A journal as a trace for `sluice simulate`: who arrived when, what he asked for, and for how long he ran."""
+"""A journal as a trace for `sluice simulate`: the arrival, request and run time of each workload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.queue.model import Workload
 
 @dataclass(slots=True)
 class _TracedRun:
-    """A workload as it ran; times in milliseconds since the epoch. Time that an eviction ended counts as well."""
+    """A workload as it ran; times in milliseconds since the epoch. Runs that ended in an eviction count too."""
 
     workload: Workload
     arrived: int
@@ -22,16 +22,16 @@ class _TracedRun:
     total: int = 0
 
     def stop(self, at: int) -> None:
-        """End what runs."""
+        """End a run."""
         if self.since is not None:
             self.total += at - self.since
             self.since = None
 
 
 def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[str, Any]]:
-    """Return a row for each workload that ran to its end, by arrival; `time` counts from `begun`, or the first of them.
+    """Return a row for each finished workload, by arrival; `time` counts from `begun`, or else from the first arrival.
 
-    Pods of several kinds become one pod that asks for what they ask together.
+    Several pod sets become one pod with their total request.
     """
     known: dict[str, Workload] = {}
     runs: dict[str, _TracedRun] = {}
@@ -55,7 +55,7 @@ def _follow(run: _TracedRun, happening: Happening) -> None:
     if happening.what in (EventKind.ADMITTED, EventKind.CHECKED):
         run.stop(happening.at)
         run.since = happening.at
-    elif happening.what is not EventKind.PREEMPTED:  # until it gives its quota back it runs on
+    elif happening.what is not EventKind.PREEMPTED:  # it runs until it releases its quota
         run.stop(happening.at)
 
 

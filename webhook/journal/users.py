@@ -1,7 +1,7 @@
-"""User names in a journal: kept as they are, or hashed with a key, so that the same user has the same hash.
+"""User names in a journal: kept, or replaced by a keyed hash, so that the same user always has the same hash.
 
-The key is that of a file of its own, else one that is made in the journal's folder. Without the key, names cannot be
-tried out. Nothing else of a record changes, so a replay decides the same by rules that do not name users themselves.
+The key is read from a file, or generated in the journal's folder. Without it, names cannot be guessed from hashes.
+Nothing else in a record changes, so a replay decides the same unless rules name users.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from webhook.queue.pending.queue import HeadVerdict
 
 KEY_FILE: Final = "users.key"
 SHORTEST_KEY: Final = 16
-"""Bytes of a key, at least."""
+"""The least size of a key, in bytes."""
 _KEPT: Final = 10_000
-"""Hashes that are remembered."""
+"""How many hashes are cached."""
 
 
 class UserNames(StrEnum):
-    """What a journal has of users."""
+    """How user names are written to a journal."""
 
     KEEP = "keep"
     HASH = "hash"
@@ -46,7 +46,7 @@ def read_key(file: Path) -> bytes:
 
 
 def key_in(folder: Path) -> bytes:
-    """Read the key in a journal's folder, or make it, for its owner alone. Raises OSError, ValueError."""
+    """Read the key in a journal's folder, or create it, readable by its owner only. Raises OSError, ValueError."""
     folder.mkdir(0o700, parents=True, exist_ok=True)
     file = folder / KEY_FILE
     with contextlib.suppress(FileExistsError):
@@ -57,16 +57,16 @@ def key_in(folder: Path) -> bytes:
 
 
 class UserHashes:
-    """Puts hashes in the place of user names, record by record; knows the user of each workload of the file so far."""
+    """Replaces user names by hashes, record by record; remembers the user of each workload of the file."""
 
     def __init__(self, folder: Path, key: bytes = b"") -> None:
-        """Without a key, the folder's own is read or made when the first file begins."""
+        """Without a key, the one in the folder is read or created when the first file begins."""
         self._folder, self._key = folder, key
         self._users: dict[str, str] = {}
         self._hashes: dict[str, str] = {"": ""}
 
     def hashed(self, user: str) -> str:
-        """Return the hash of a user name; of no user nothing."""
+        """Return the hash of a user name; "" for no user."""
         if user not in self._hashes:
             if len(self._hashes) > _KEPT:
                 self._hashes = {"": ""}
@@ -102,7 +102,7 @@ class UserHashes:
         )
 
     def _workload(self, workload: Workload) -> Workload:
-        """Hash a workload's user, also where a label or annotation is just that name."""
+        """Hash a workload's user, also in labels and annotations whose value is that name."""
         if not workload.user:
             return workload
         return replace(
@@ -137,7 +137,7 @@ class UserHashes:
         return None if verdict is None else replace(verdict, message=self._message(key, verdict.message))
 
     def _message(self, key: str, message: str) -> str:
-        """Hash the name of a workload's user in what a rule said of it."""
+        """Hash the name of a workload's user in a rule's message."""
         user = self._users.get(key, "")
         if not user or user not in message:
             return message

@@ -1,7 +1,7 @@
-"""Writes a journal: a compressed file of JSON lines for each beginning, by a thread, bounded in size and age.
+"""Writes a journal in a thread: compressed files of JSON lines, rotated, and bounded in size and age.
 
-Nothing here slows a round down: its records are put on a queue together, and written later. Where the queue is full or
-the disk fails, the file ends there, and the next round begins another, so that every file can be replayed to its end.
+Writing never slows a round down: its records are put on a queue together and written later. If the queue is full or
+the disk fails, the file ends there and the next round begins another, so that every file can be replayed to its end.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ log = logging.getLogger(__name__)
 
 SUFFIX: Final = ".jsonl.gz"
 WAITING: Final = 200_000
-"""Records that may wait for the disk; beyond that the file ends."""
+"""Records that may wait to be written; beyond that the file ends."""
 FLUSH_SECONDS: Final = 1.0
-"""What a crash may lose of the journal."""
+"""How much of the journal a crash may lose, in seconds."""
 RETRY_MS: Final = 60_000
-"""Milliseconds after which a disk that failed is tried again."""
+"""Milliseconds after which writing is tried again after an error of the disk."""
 DAY_MS: Final = 86_400_000
 LEVEL: Final = 1
-"""Of the compression: records repeat their keys, and more effort gains little."""
+"""The compression level: records repeat their keys, and a higher level gains little."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
-    """What may stay on the disk: bytes in all, and days; a file ends at an eighth of the bytes."""
+    """How much is kept on the disk: total bytes, and days; a file is rotated at an eighth of the bytes."""
 
     total_bytes: int = 2**30
     days: int = 31
@@ -66,12 +66,12 @@ class JournalWriter:
         self._folder, self._limits, self._clock, self._users = folder, limits or JournalLimits(), clock, users
         self._waiting: queue.SimpleQueue[Sequence[Record] | None] = queue.SimpleQueue()
         self._given = self._taken = 0
-        """Records that were put on the queue, and that the thread has taken from it."""
+        """The numbers of records put on the queue, and taken from it by the thread."""
         self._began: int | None = None
         self._not_before = 0
         self._full = False
         self._unsure = 0
-        """Records that were written, and are not on the disk yet."""
+        """The number of records written and not yet flushed to the disk."""
         self.written = self.dropped = 0
         self.failure = ""
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -84,12 +84,12 @@ class JournalWriter:
         return self._full or now // DAY_MS != self._began // DAY_MS
 
     def begin(self, record: Begin) -> None:
-        """Begin a file. What comes until the next one belongs to it."""
+        """Begin a file. All records until the next one belong to it."""
         self._began, self._full = record.at, False
         self.add(record)
 
     def add(self, *records: Record) -> None:
-        """Write records, later; outside of a file they are left out."""
+        """Queue records to be written; outside of a file they are dropped."""
         if self._began is None:
             return
         if self._given - self._taken < WAITING:
@@ -99,7 +99,7 @@ class JournalWriter:
             self._lose("the disk is too slow", len(records))
 
     def end(self) -> None:
-        """End the file: what comes now is no part of it."""
+        """End the file."""
         self._began = None
 
     def counts(self) -> dict[str, int]:
@@ -107,7 +107,7 @@ class JournalWriter:
         return {"written": self.written, "dropped": self.dropped}
 
     def close(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write what is queued, and end the thread."""
         self._began = None
         self._waiting.put(None)
         self._thread.join()
@@ -121,10 +121,10 @@ class JournalWriter:
         self._not_before = int(self._clock() * 1000) + RETRY_MS
 
     def _run(self) -> None:
-        """Write until None comes. After an error records are lost until the next file begins."""
+        """Write until None arrives. After an error, records are dropped until the next file begins."""
         stream: gzip.GzipFile | None = None
         due: float | None = None
-        """When what is written must be on the disk, by the monotonic clock."""
+        """The next time to flush to the disk, by the monotonic clock."""
         while True:
             left = None if due is None else due - time.monotonic()
             if left is not None and left <= 0:
@@ -143,7 +143,7 @@ class JournalWriter:
                 due = time.monotonic() + FLUSH_SECONDS
 
     def _write(self, stream: gzip.GzipFile | None, record: Record) -> gzip.GzipFile | None:
-        """Write one record; give the file for the next, None after an error."""
+        """Write one record. Return the file for the next one, None after an error."""
         try:
             if isinstance(record, Begin):
                 _close(stream)
@@ -163,7 +163,7 @@ class JournalWriter:
         return stream
 
     def _checked(self, stream: gzip.GzipFile | None) -> gzip.GzipFile | None:
-        """Bring to the disk what was written; say where the file has become too long."""
+        """Flush to the disk and note whether the file reached its size. Return the file, None after an error."""
         if stream is None:
             return None
         try:
@@ -190,7 +190,7 @@ class JournalWriter:
         raise OSError(f"{path} exists already")
 
     def _tidy(self) -> None:
-        """Remove the oldest files that are too many, or too old; make the folder, for its owner alone."""
+        """Remove the oldest files beyond the limits of size and age; create the folder, readable by its owner only."""
         self._folder.mkdir(0o700, parents=True, exist_ok=True)
         files = sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True)
         oldest, kept = self._clock() - self._limits.days * DAY_MS / 1000, self._limits.file_bytes
