@@ -1,1 +1,1 @@
-"""Where objects live: the `ObjectStore` Protocol and its in-memory form. The live form is in `webhook.cluster`."""
+"""Object storage: the `ObjectStore` protocol and its in-memory form; the live one is `cluster.api.live_store`."""

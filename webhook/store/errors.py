@@ -1,11 +1,11 @@
-"""What a store may answer instead of an object.
+"""The exceptions of an `ObjectStore`.
 
 StoreError
 ├── NotFound         404
 ├── AlreadyExists    409 on create
 ├── Conflict         409: the resourceVersion (or uid) given is not the object's any more
 ├── Expired          410: the version to watch from is too old; list again
-├── Refused          400, 401, 403, 405, 413, 415, 422: the request will not get better by itself
+├── Refused          400, 401, 403, 405, 413, 415, 422: a retry of the same request fails too
 └── Unavailable      429, 5xx, no connection: try again later
 """
 
@@ -13,15 +13,15 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """A store did not do what it was asked to."""
+    """A request to a store failed."""
 
 
 class NotFound(StoreError):
-    """There is no such object, or no such kind."""
+    """The object, or its kind, does not exist."""
 
 
 class AlreadyExists(StoreError):
-    """An object of this name is there already."""
+    """An object of this name already exists."""
 
 
 class Conflict(StoreError):

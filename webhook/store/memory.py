@@ -1,7 +1,7 @@
-"""An `ObjectStore` in memory: resourceVersions, conflicts, finalizers, owners' garbage and watches.
+"""An `ObjectStore` in memory: resource versions, conflicts, finalizers, garbage collection by owner, and watches.
 
-It stands in for an API server in `make run` and in tests; it validates nothing. One version counter for all kinds,
-as etcd has. A watcher sees every change, or `Expired` where it asks for one that is forgotten.
+It replaces an API server in `make run` and in tests; it validates nothing. All kinds share one version counter, as in
+etcd. A watcher sees every change, or `Expired` if the version that it asks for is no longer kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from webhook.store.objects import (
 )
 
 HISTORY: Final = 10_000
-"""How many changes are remembered for watches that resume."""
+"""How many changes are kept for watches that resume."""
 
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _Kind = tuple[str, str]
@@ -49,7 +49,7 @@ def _new_uid() -> str:
 
 
 class MemoryStore:
-    """All objects of a pretended cluster. `now` and `new_uid` come in, so that a run can be repeated exactly."""
+    """All objects of a simulated cluster. `now` and `new_uid` are parameters, so that a run can be repeated exactly."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MemoryStore:
         self._changed = asyncio.Event()
 
     async def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Return the scope of a kind by the CRDs that are stored; what is not known of counts as namespaced."""
+        """Return the scope of a kind, also by the stored CRDs; unknown kinds count as namespaced."""
         return Scopes.of(self._objects.get(_DEFINITION, {}).values()).scope(gvk)
 
     async def list(
@@ -80,9 +80,9 @@ class MemoryStore:
     async def watch(
         self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
     ) -> AsyncIterator[Event]:
-        """Yield the changes after `since`, for ever. Raises Expired where they are forgotten.
+        """Yield the changes after `since`, without end. Raises Expired if they are no longer kept.
 
-        What changes and has not all of `labels` is told as DELETED, whether it had them before or not.
+        A changed object without all of `labels` is sent as DELETED, whether it had them before or not.
         """
         seen, kind = int(since or 0), _kind(gvk)
         while True:
@@ -101,7 +101,7 @@ class MemoryStore:
         return self._find(_kind(gvk), (namespace or "", name))
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> Object:
-        """Store a new object; makes its name where only `generateName` is given."""
+        """Store a new object; its name is made from `generateName` if it has none."""
         new: Object = copy_json(obj)
         meta = new.setdefault("metadata", {})
         if not meta.get("name") and meta.get("generateName"):
@@ -142,7 +142,7 @@ class MemoryStore:
         return self._replace(kind, key, old, merge(old, patch), subresource, dry_run)
 
     async def apply(self, obj: Object, manager: str, *, subresource: str = "", dry_run: bool = False) -> Object:
-        """Create the object, or merge it into the stored one. Fields' owners are not kept here."""
+        """Create the object, or merge it into the stored one. Field ownership is not tracked here."""
         kind, key = _kind(gvk_of(obj)), key_of(obj)
         if key not in self._objects.get(kind, {}):
             return await self.create(obj, dry_run=dry_run)
@@ -151,7 +151,7 @@ class MemoryStore:
     async def delete(
         self, gvk: GroupVersionKind, name: str, namespace: str | None, *, uid: str = "", grace: int | None = None
     ) -> None:
-        """Delete an object, and what it owns; one with finalizers is only marked. No Pod runs here that needs grace."""
+        """Delete an object and what it owns; with finalizers it is only marked. `grace` is ignored."""
         kind, key = _kind(gvk), (namespace or "", name)
         old = self._find(kind, key)
         if uid and uid_of(old) != uid:
@@ -164,10 +164,10 @@ class MemoryStore:
         self._remove(kind, key, old)
 
     def _find(self, kind: _Kind, key: _Key) -> Object:
-        found = self._objects.get(kind, {}).get(key)
-        if found is None:
+        obj = self._objects.get(kind, {}).get(key)
+        if obj is None:
             raise NotFound(f"{kind[1]} {'/'.join(part for part in key if part)} does not exist")
-        return found
+        return obj
 
     def _check(self, old: Object, meta: Mapping[str, Any]) -> None:
         for name in ("resourceVersion", "uid"):
@@ -196,15 +196,15 @@ class MemoryStore:
         self._version += 1
         stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self._version)}}
         self._objects.setdefault(kind, {})[key] = stored
-        self._tell(kind, Event(type_, stored))
+        self._publish(kind, Event(type_, stored))
         return stored
 
     def _remove(self, kind: _Kind, key: _Key, obj: Object) -> None:
-        """Take the object away, then what only it owned, as the garbage collector would."""
+        """Remove the object, then what only it owned, as the garbage collector does."""
         self._version += 1
         del self._objects[kind][key]
         last = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self._version)}}
-        self._tell(kind, Event(EventType.DELETED, last))
+        self._publish(kind, Event(EventType.DELETED, last))
         gone = uid_of(obj)
         for other_kind, kept in list(self._objects.items()):
             for other_key, other in list(kept.items()):
@@ -216,7 +216,7 @@ class MemoryStore:
                     elif other_key in kept:
                         self._remove(other_kind, other_key, other)
 
-    def _tell(self, kind: _Kind, event: Event) -> None:
+    def _publish(self, kind: _Kind, event: Event) -> None:
         self._history.append((kind, event))
         if len(self._history) > 2 * self._keep:
             del self._history[: -self._keep]

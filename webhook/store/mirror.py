@@ -1,7 +1,7 @@
 """A local copy of all objects of one kind (or of those with some labels), kept up to date by list and watch.
 
-Readers get plain dicts at once, from memory. Whoever writes puts the answer back with `keep`, so that what was
-written is seen before the watch tells of it; an older event never undoes a newer write.
+Readers get plain dicts from memory. Writers pass the answer of a write to `keep`, so that it is seen before the watch
+sends it; an older event never undoes a newer write.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _NONE: Final[Mapping[str, Object]] = MappingProxyType({})
 Listener = Callable[[GroupVersionKind, Object | None, Object | None], None]
 """Called with the object before and after a change; None for one that was not there or is gone."""
 Index = Callable[[Object], Iterable[Hashable]]
-"""Gives the values under which an object is found in its namespace: its owners, its group."""
+"""Returns the values by which an object is indexed in its namespace: its owners, its group."""
 
 Trim = Callable[[Object], Object]
-"""Gives what of an object is kept: a new object, or the same."""
+"""Returns the part of an object to keep: a new object, or the same."""
 
 
 class Mirror:
@@ -55,18 +55,18 @@ class Mirror:
         index: Index | None = None,
         trim: Trim | None = None,
     ) -> None:
-        """Begin empty. `labels` are those of interest; `trim` gives what of an object is kept."""
+        """Start empty. Only objects with `labels` are kept; `trim` returns the part of an object to keep."""
         self.gvk = gvk
         self._labels, self._trim = labels, trim
         self.synced = asyncio.Event()
         self.problem = ""
-        """Why the last attempt to list or watch failed; empty since one of them gave something."""
+        """Why the last attempt to list or watch failed; empty after a success."""
         self._objects: dict[str, dict[str, Object]] = {}
         self._by_uid: dict[str, Object] = {}
         self._index = index
         self._indexed: dict[tuple[str, Hashable], dict[str, Object]] = {}
         self._gone: dict[str, str] = {}
-        self._told = ""
+        self._watched_to = ""
         self._waited_for: dict[str, asyncio.Event] = {}
         self._listener = listener
 
@@ -84,7 +84,7 @@ class Mirror:
     def all(self, namespace: str | None = None) -> list[Object]:
         """Return all objects, or those of one namespace."""
         if namespace is None:
-            return [obj for found in self._objects.values() for obj in found.values()]
+            return [obj for in_namespace in self._objects.values() for obj in in_namespace.values()]
         return list(self._objects.get(namespace, _NONE).values())
 
     def of(self, namespace: str, value: Hashable) -> list[Object]:
@@ -92,11 +92,11 @@ class Mirror:
         return list(self._indexed.get((namespace, value), {}).values())
 
     def by_name(self) -> dict[str, Object]:
-        """Return all objects of a kind without namespaces, by their names."""
+        """Return all objects of a cluster-scoped kind, by name."""
         return dict(self._objects.get("", _NONE))
 
     def keep(self, obj: Object) -> None:
-        """Take in an object as the store has it now: the answer to a write, or a watch event."""
+        """Keep an object as the store has it now: the answer to a write, or a watch event."""
         if not has_labels(obj, self._labels):
             self.drop(obj)
             return
@@ -113,10 +113,10 @@ class Mirror:
             self._by_uid.pop(uid_of(old), None)
         self._objects.setdefault(key[0], {})[key[1]] = self._by_uid[uid] = obj
         self._find_again(key, old, obj)
-        self._tell(old, obj)
+        self._notify(old, obj)
 
     def drop(self, obj: Object, version: str = "") -> None:
-        """Forget an object that was gone at `version`, unless another of its name has taken its place."""
+        """Drop an object that was deleted at `version`, unless a newer one of its name exists."""
         key, uid = key_of(obj), uid_of(obj)
         self._gone[uid] = version or version_of(obj)
         if len(self._gone) > 1000:
@@ -126,16 +126,16 @@ class Mirror:
         if old is not None and uid_of(old) == uid:
             self._forget(*key)
             self._find_again(key, old, None)
-            self._tell(old, None)
+            self._notify(old, None)
 
     def _forget(self, namespace: str, name: str) -> None:
-        found = self._objects[namespace]
-        del found[name]
-        if not found:
+        in_namespace = self._objects[namespace]
+        del in_namespace[name]
+        if not in_namespace:
             del self._objects[namespace]
 
     async def follow(self, store: ObjectStore) -> None:
-        """List, then watch, for ever; on a lost connection go on from the last version, on Expired list again."""
+        """List, then watch, without end. Resume from the last version on a lost connection, list again on Expired."""
         wait = FIRST_WAIT
         version = ""
         while True:
@@ -147,7 +147,7 @@ class Mirror:
                         version = version_of(event.object) or version
                         wait, self.problem = FIRST_WAIT, ""
                         self._take(event)
-                        self._was_told(version)
+                        self._reached(version)
                 await asyncio.sleep(FIRST_WAIT)  # the watch ended by itself: renew it, but never in a tight loop
             except Expired:
                 version = ""
@@ -159,28 +159,28 @@ class Mirror:
                 wait = min(wait * 2, LONGEST_WAIT)
 
     async def refresh(self, store: ObjectStore) -> None:
-        """Read all objects from the store itself, so that nothing written before this call is missing."""
+        """List all objects again, so that nothing written before this call is missing."""
         listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
 
     async def reach(self, version: str) -> None:
-        """Wait until the watch itself has told of everything up to `version`; for ever where that is no number.
+        """Wait until the watch has sent everything up to `version`; without end if that is not a number.
 
-        It tells of the changes of a kind in the order in which they were made.
+        A watch sends the changes of a kind in the order in which they were made.
         """
-        while not _not_newer(version, self._told):
+        while not _not_newer(version, self._watched_to):
             await self._waited_for.setdefault(version, asyncio.Event()).wait()
 
     async def _relist(self, store: ObjectStore) -> str:
         listing = await store.list(self.gvk, None, self._labels)
         self._replace(listing.items, listing.version)
         self.problem = ""
-        self._was_told(listing.version)
+        self._reached(listing.version)
         self.synced.set()
         return listing.version
 
     def _replace(self, items: Iterable[Object], version: str) -> None:
-        """Become the listing, but keep what was written after it was made."""
+        """Replace all objects by the listing, but keep what was written after it was made."""
         fresh = {key_of(obj): obj for obj in items}
         for old in self.all():
             key = key_of(old)
@@ -190,8 +190,8 @@ class Mirror:
         for obj in fresh.values():
             self.keep(obj)
 
-    def _was_told(self, version: str) -> None:
-        self._told = version
+    def _reached(self, version: str) -> None:
+        self._watched_to = version
         for wanted in [wanted for wanted in self._waited_for if _not_newer(wanted, version)]:
             self._waited_for.pop(wanted).set()
 
@@ -202,28 +202,28 @@ class Mirror:
             self.keep(event.object)
 
     def _find_again(self, key: tuple[str, str], old: Object | None, new: Object | None) -> None:
-        """Keep the index: what was at this key is found no more, and what is there now is."""
+        """Update the index for the object at this key."""
         namespace, name = key
         if self._index is None:
             return
         before = frozenset(self._index(old) if old is not None else ())
         after = frozenset(self._index(new) if new is not None else ())
         for value in before - after:
-            found = self._indexed[namespace, value]
-            del found[name]
-            if not found:
+            by_name = self._indexed[namespace, value]
+            del by_name[name]
+            if not by_name:
                 del self._indexed[namespace, value]
         if new is not None:
             for value in after:
                 self._indexed.setdefault((namespace, value), {})[name] = new
 
-    def _tell(self, old: Object | None, new: Object | None) -> None:
+    def _notify(self, old: Object | None, new: Object | None) -> None:
         if self._listener is not None:
             self._listener(self.gvk, old, new)
 
 
 def _generator(events: AsyncIterator[Event]) -> Any:
-    """Watches are asynchronous generators, which must be closed on the way out; the Protocol only says iterator."""
+    """Return a watch as a generator, which can be closed; the protocol only says iterator."""
     return cast("Any", events)
 
 

@@ -1,4 +1,4 @@
-"""The objects of a cluster that is not there: none but the Namespace of each request, which somebody must have had."""
+"""A store without a cluster: every Namespace exists, since requests come from one, and nothing else does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 
 
 class NoCluster(MemoryStore):
-    """A store in memory in which every Namespace can be read; it has the label of its name and no other."""
+    """A store in memory in which every Namespace can be read, with the label of its name and no other."""
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
         """Return an object. Raises NotFound."""

@@ -1,7 +1,7 @@
-"""The `ObjectStore` Protocol: how the rest of Sluice sees the objects of a cluster.
+"""The `ObjectStore` protocol: how the rest of Sluice reads and writes the objects of a cluster.
 
-Objects are plain dicts as JSON gave them, and belong to the store: whoever wants to change one copies it first.
-Versions are opaque strings, as in the API conventions of Kubernetes.
+Objects are plain dicts from JSON and belong to the store: copy one before you change it. Versions are opaque strings,
+as in the API conventions of Kubernetes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from webhook.kube.scope import Scope
 Object = dict[str, Any]
 Labels = Mapping[str, str]
 ALL: Labels = MappingProxyType({})
-"""No labels are asked for: every object will do."""
+"""No labels required: all objects match."""
 FIELD_MANAGER: Final = "sluice"
-"""The field manager of everything that Sluice writes, by which policies can tell its writes."""
+"""The field manager of everything that Sluice writes, by which policies can recognize its writes."""
 
 
 class EventType(StrEnum):
@@ -42,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All objects of a kind at one version, which a watch can go on from."""
+    """All objects of a kind at one version, from which a watch can start."""
 
     items: Sequence[Object]
     version: str
@@ -65,16 +65,16 @@ class ObjectStore(Protocol):
     def watch(
         self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
     ) -> AsyncIterator[Event]:
-        """Return the changes after version `since` as they come. Ends, or raises Expired, when it must be renewed.
+        """Yield the changes after version `since` as they come. Ends, or raises Expired, when it must be renewed.
 
-        An object that loses one of `labels` counts as DELETED, one that gets the last of them as ADDED.
+        An object that loses one of `labels` is sent as DELETED, one that gets the last of them as ADDED.
         """
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
         """Return one object. Raises NotFound."""
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> Object:
-        """Store a new object and give it as stored. Raises AlreadyExists."""
+        """Store a new object and return it as stored. Raises AlreadyExists."""
 
     async def update(self, obj: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Replace an object (or only its status); its resourceVersion must be the stored one. Raises Conflict."""
@@ -118,10 +118,10 @@ def has_labels(obj: Mapping[str, Any], labels: Labels) -> bool:
 def has_fields(obj: Mapping[str, Any], fields: Labels) -> bool:
     """Return whether an object has all of these values, by dotted path (`spec.nodeName`)."""
     for path, value in fields.items():
-        found: Any = obj
+        field: Any = obj
         for part in path.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if found != value:
+            field = field.get(part) if isinstance(field, Mapping) else None
+        if field != value:
             return False
     return True
 
