@@ -1,1 +1,1 @@
-"""Value types of the Kubernetes API: quantity, kinds, selectors, JSON patch, merge. No client, no I/O."""
+"""The Kubernetes API as values: quantities, kinds, selectors, patches, merge, schemas. No client, no I/O."""

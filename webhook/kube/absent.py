@@ -1,4 +1,4 @@
-"""What stands for a value that is not there, where None is a value of JSON."""
+"""`ABSENT` marks a missing value where None means JSON's null."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Absent:
-    """The type of ABSENT, of which there is one, also after pickling."""
+    """The type of ABSENT; there is one instance, also after pickling."""
 
     __slots__ = ()
 

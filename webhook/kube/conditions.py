@@ -1,4 +1,4 @@
-"""The conditions in the status of any object: finding one, setting one. Pure; the time comes in as text."""
+"""Reads and sets conditions in the status of an object. Pure; the time is a parameter, as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Conditions = list[dict[str, Any]]
 
 
 def conditions_of(obj: Object) -> Conditions:
-    """Return the conditions of an object; an empty list where it has none."""
+    """Return the conditions of an object; an empty list if it has none."""
     found = (obj.get("status") or {}).get("conditions")
     return found if isinstance(found, list) else []
 
@@ -29,7 +29,7 @@ def holds(obj: Object, type_: str) -> bool:
 def with_condition(
     conditions: Conditions, type_: str, status: bool, reason: str, message: str, now: str, generation: int = 0
 ) -> Conditions:
-    """Return the conditions with one set; its transition time changes only where its status does."""
+    """Return the conditions with one set; its transition time changes only if its status does."""
     text = "True" if status else "False"
     old = next((c for c in conditions if c.get("type") == type_), None)
     new: dict[str, Any] = {
@@ -47,7 +47,7 @@ def with_condition(
 
 
 def same(obj: Object, type_: str, status: bool, reason: str, message: str) -> bool:
-    """Return whether a condition stands so already, so that nothing need be written."""
+    """Return whether a condition already has these values, so that nothing has to be written."""
     old = find(obj, type_) or {}
     return (old.get("status"), old.get("reason"), old.get("message")) == (
         "True" if status else "False",

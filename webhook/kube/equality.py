@@ -1,4 +1,4 @@
-"""When two JSON values are the same: `true` is not 1, while 1 and 1.0 are one number."""
+"""Equality of JSON values: `true` is not 1, while 1 equals 1.0."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class GroupVersionKind:
 
 @dataclass(frozen=True, slots=True, order=True)
 class GroupVersionResource:
-    """A resource such as batch/v1 jobs, as it stands in a URL and in matching rules."""
+    """A resource such as batch/v1 jobs, as in a URL and in matching rules."""
 
     group: str
     version: str
@@ -39,7 +39,7 @@ class GroupVersionResource:
 
 POD: Final = GroupVersionKind("", "v1", "Pod")
 _KINDS: Final = 1024
-"""Names to keep; a cluster has a few hundred kinds."""
+"""The size of the caches below; a cluster has a few hundred kinds."""
 
 
 @lru_cache(maxsize=_KINDS)
@@ -61,6 +61,6 @@ def split_api_version(api_version: str) -> tuple[str, str]:
 
 
 def gvk_of(obj: Mapping[str, Any]) -> GroupVersionKind:
-    """Return the kind an object says it is; absent fields become empty strings."""
+    """Return the kind of an object by its apiVersion and kind; absent fields become empty strings."""
     group, version = split_api_version(str(obj.get("apiVersion") or ""))
     return GroupVersionKind(group, version, str(obj.get("kind") or ""))

@@ -1,7 +1,7 @@
 """Structured merge of an ApplyConfiguration into an object, as the API server does it for mutating policies.
 
-Maps merge by field, lists by their keys or as sets, where the schema says so; what is atomic may not be mutated. Rules:
-sigs.k8s.io/structured-merge-diff and k8s.io/apiserver's smd patcher. Ownership of fields is not tracked.
+Maps merge by field, lists by their keys or as sets if the schema says so; atomic values must not be mutated. Rules:
+sigs.k8s.io/structured-merge-diff and k8s.io/apiserver's smd patcher. Field ownership is not tracked.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from webhook.kube.schema import UNTYPED, ListShape, MapShape, Ref, Schema, Shape
 
 
 class MergeError(Exception):
-    """A fragment does not go with the object; the text is the API server's behind `error applying patch: `."""
+    """A fragment cannot be merged; the text is the API server's after `error applying patch: `."""
 
 
 class Foreign:
-    """A value in a fragment that is neither JSON's scalar, list nor map: no schema takes it."""
+    """A value in a fragment that is not a JSON scalar, list or map: no schema accepts it."""
 
     __slots__ = ("text", "value")
 
@@ -32,7 +32,7 @@ class Foreign:
 
 
 NIL: Final = Foreign("[]")
-"""An empty list that an expression wrote: Go's nil slice. Checked as a list, and null where it is all there is."""
+"""An empty list written by an expression: Go's nil slice. Checked as a list; null where it is taken over as written."""
 
 
 _NULL: Final = "NULL_VALUE"
@@ -42,13 +42,13 @@ Problems = list[tuple[str, str]]
 
 
 def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED) -> dict[str, Any]:
-    """Return the object with the fragment merged in; what the fragment does not name is shared with the object.
+    """Return the object with the fragment merged in; parts that the fragment does not name are shared with the object.
 
-    Where nothing changes the object itself is given back.
+    If nothing changes, the object itself is returned.
 
-    Raises MergeError where the fragment does not have the schema's form, and where it has an atomic list, map or
-    struct. The fragment gets the object's apiVersion and kind. The object is not held against the schema: an API
-    server newer than our data may have let new fields in.
+    Raises MergeError if the fragment does not fit the schema, or contains an atomic list, map or struct. The fragment
+    gets the object's apiVersion and kind. The object is not checked against the schema: an API server newer than our
+    data may have accepted new fields.
     """
     fragment = fragment | {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
     check_fragment(fragment, schema)
@@ -59,7 +59,7 @@ def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: S
 
 
 def check_fragment(fragment: dict[str, Any], schema: Schema) -> None:
-    """Raise MergeError where a fragment does not have the schema's form, or has something atomic."""
+    """Raise MergeError if a fragment does not fit the schema, or contains an atomic value."""
     _raise("failed to convert patch object to typed object", _validate(schema, schema.root, fragment, ""))
     if atomic := list(_atomics(schema, schema.root, fragment, "")):
         raise MergeError(
@@ -75,7 +75,7 @@ def _raise(context: str, problems: Problems) -> None:
 
 
 def _chosen(shape: Shape, value: Any) -> str:
-    """Which of the forms a shape allows is taken for a value: map, scalar or list."""
+    """Return the form of a shape that applies to a value: map, scalar or list."""
     if isinstance(value, dict) and shape.map is not None:
         return "map"
     if isinstance(value, list) and shape.list is not None:
@@ -103,7 +103,7 @@ def _shown(value: Any) -> str:
 
 
 def _printed(value: Any) -> str:
-    """Print a value of a fragment as Go's %v prints the API server's library's."""
+    """Print a value of a fragment as Go's %v prints that of the API server's library."""
     return f"&{{{_go(value)}}}"
 
 
@@ -215,7 +215,7 @@ def _identity(schema: Schema, shape: ListShape, item: Any) -> Hashable:
 
 
 def _typed(value: Any) -> Hashable:
-    """A scalar so that 1 and true differ."""
+    """Return a scalar as a key under which 1 and true differ."""
     return (isinstance(value, bool), value if isinstance(value, Hashable) else _shown(value))
 
 
@@ -308,7 +308,7 @@ Side = tuple[Sequence[Any], Sequence[Hashable]]
 
 
 class _Weaver:
-    """Puts the items of two lists into one order: both keep their own order, and shared items are merged once."""
+    """Merges the items of two lists into one order: both keep their own order, and shared items are merged once."""
 
     def __init__(self, merger: _Merger, shape: ListShape, left: Side, right: Side, path: str) -> None:
         self.merger, self.shape, self.path = merger, shape, path
@@ -317,7 +317,7 @@ class _Weaver:
         self.by_right = dict(zip(self.right_ids, self.right, strict=True))
         self.by_left: dict[Hashable, Any] = {}
         for identity, item in zip(self.left_ids, self.left, strict=True):
-            # An item that is there twice merges with nothing.
+            # An item that occurs twice is not merged.
             self.by_left[identity] = None if identity in self.by_left else item
         self.shared = iter([identity for identity in self.right_ids if identity in self.by_left])
         self.next_shared: Hashable = next(self.shared, ABSENT)

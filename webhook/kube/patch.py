@@ -1,7 +1,7 @@
-"""JSON Patch (RFC 6902): apply without touching the original, and build a patch from two trees that share parts.
+"""JSON Patch (RFC 6902): applies a patch without changing the original, and builds a patch from two trees.
 
-Applying follows what the API server's library does where that differs from the RFC: `replace` of an absent map key
-adds it, negative indexes count from the end, and an operation on the whole document is only `replace` and `test`.
+Applying follows the API server's library where it differs from the RFC: `replace` of an absent map key adds it,
+negative indexes count from the end, and only `replace` and `test` may target the whole document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from webhook.kube.equality import same
 _ARRAY_END: Final = "-"
 _INT64: Final = 2**63
 _MANY: Final = 20
-"""So many digits no number of 64 bits has."""
+"""More digits than any 64-bit number has."""
 
 
 class Operation(NamedTuple):
@@ -40,7 +40,7 @@ class Operation(NamedTuple):
 
 
 class PatchError(Exception):
-    """A patch does not apply to the document."""
+    """A patch cannot be applied to the document."""
 
 
 class TestFailed(PatchError):
@@ -55,7 +55,7 @@ def escape(key: str) -> str:
 
 
 def split(path: str) -> list[str]:
-    """Read a JSON pointer into its unescaped steps; `ValueError` where it does not start with a slash."""
+    """Split a JSON pointer into its unescaped steps. Raises ValueError if it does not start with a slash."""
     if not path:
         return []
     if path[0] != "/":
@@ -65,9 +65,9 @@ def split(path: str) -> list[str]:
 
 
 def apply(document: Any, operations: Iterable[Operation]) -> Any:
-    """Return the document with the operations done; what they do not touch is shared with the original.
+    """Return the document with the operations applied; parts that they do not touch are shared with the original.
 
-    Raises TestFailed where a `test` does not hold, PatchError (the text names the path) where another does not apply.
+    Raises TestFailed if a `test` does not hold, PatchError (the text names the path) if another operation fails.
     """
     draft = _Draft(document)
     for operation in operations:
@@ -79,7 +79,7 @@ def apply(document: Any, operations: Iterable[Operation]) -> Any:
 
 
 class _Draft:
-    """A tree of which the containers on the way to a write are copied, once each."""
+    """A copy-on-write tree: containers on the path to a write are copied, once each."""
 
     __slots__ = ("own", "root")
 
@@ -119,13 +119,13 @@ class _Draft:
 
 
 def _steps(path: str) -> list[str]:
-    """The steps of a path; what stands before the first slash is passed over, as the API server's library does."""
+    """The steps of a path; text before the first slash is ignored, as in the API server's library."""
     at = path.find("/")
     return [] if at < 0 else split(path[at:])
 
 
 def _key(node: Any, step: str) -> Any:
-    """Return the key or index of a step, None where a list has no such item."""
+    """Return the key or index of a step, None if a list has no such item."""
     if isinstance(node, dict):
         return step
     try:
@@ -135,7 +135,7 @@ def _key(node: Any, step: str) -> Any:
 
 
 def _index(step: str, length: int) -> int:
-    """Return the place of an item; `length` is one more for an insertion. Raises PatchError with the bare reason."""
+    """Return the index of an item; `length` is one more for an insertion. Raises PatchError with the bare reason."""
     digits = step[1:] if step[:1] in ("+", "-") else step
     if not (digits.isascii() and digits.isdecimal()):
         raise PatchError(f"strconv.Atoi: parsing {json.dumps(step, ensure_ascii=False)}: invalid syntax")
@@ -148,7 +148,7 @@ def _index(step: str, length: int) -> int:
 
 
 def _get(node: Any, step: str) -> Any:
-    """Return what is there; of a map's absent key None. Raises PatchError with the bare reason."""
+    """Return the value at a step; None for an absent key of a map. Raises PatchError with the bare reason."""
     return node.get(step) if isinstance(node, dict) else node[_index(step, len(node))]
 
 
@@ -178,7 +178,7 @@ def _delete(node: Any, step: str) -> Any:
 
 @contextmanager
 def _failing(where: str) -> Iterator[None]:
-    """Say before the bare reason where it happened."""
+    """Put the operation and its path before the bare reason of a PatchError."""
     try:
         yield
     except PatchError as error:
@@ -226,7 +226,7 @@ def _replace(draft: _Draft, operation: Operation) -> None:
 
 
 def _source(draft: _Draft, operation: Operation) -> tuple[Any, str]:
-    """Return where a move or a copy begins."""
+    """Return the source path of a move or copy."""
     if not operation.from_:
         raise PatchError(
             f"{operation.op} operation failed to decode from: operation, missing from field: missing value"
@@ -239,7 +239,7 @@ def _source(draft: _Draft, operation: Operation) -> tuple[Any, str]:
 
 
 def _destination(draft: _Draft, operation: Operation) -> tuple[Any, str]:
-    """Return where a move or a copy ends."""
+    """Return the target path of a move or copy."""
     found = draft.holder(operation.path)
     if found is None:
         where = f"doc is missing destination path: {operation.path}"
@@ -262,7 +262,7 @@ def _copy(draft: _Draft, operation: Operation) -> None:
         value = _get(*source)
     destination = _destination(draft, operation)
     with _failing("error while adding value during copy"):
-        # A part of the draft at two places would change at both, and a container in itself would have no end.
+        # Shared by two places, it would change at both; a container inside itself would be infinite.
         _insert(*destination, copy.deepcopy(value))
 
 
@@ -274,7 +274,7 @@ def _test(draft: _Draft, operation: Operation) -> None:
             raise PatchError(f"test operation does not apply: is missing path: {operation.path}: missing value")
         with _failing(f"error in test for path: '{operation.path}'"):
             found = _get(*held)
-    # A null is no value to the library: only a test without value holds for it.
+    # The library treats null as no value: only a test without a value holds for it.
     holds = operation.value is ABSENT if found is None else same(found, _value(operation))
     if not holds:
         raise TestFailed(f"testing value {operation.path} failed: test failed")
@@ -284,11 +284,11 @@ _ACTIONS = {"add": _add, "remove": _remove, "replace": _replace, "move": _move, 
 
 
 _new = tuple.__new__
-"""Makes an Operation in half the time that calling the class takes."""
+"""Make an Operation in half the time of calling the class."""
 
 
 def diff(before: Any, after: Any) -> tuple[Operation, ...]:
-    """Return the operations that turn `before` into `after`; parts that are the same object are not looked into."""
+    """Return the operations that turn `before` into `after`; parts that are the same object are skipped."""
     operations: list[Operation] = []
     _diff(before, after, "", operations)
     return tuple(operations)
@@ -324,7 +324,7 @@ def _diff_maps(before: dict[str, Any], after: dict[str, Any], path: str, out: li
 
 
 def _diff_lists(before: Sequence[Any], after: Sequence[Any], path: str, out: list[Operation]) -> None:
-    """Compare by place, after the equal head and (where the lengths differ) the equal tail are set aside."""
+    """Compare by index, after removing the equal head and (if the lengths differ) the equal tail."""
     if len(before) == len(after):
         for i, old in enumerate(before):
             if old is not after[i]:

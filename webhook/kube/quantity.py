@@ -1,7 +1,7 @@
 """Kubernetes resource quantities, exact: parsing, canonical text, arithmetic and comparison.
 
-Follows k8s.io/apimachinery/pkg/api/resource, including what it keeps: the text as written where that is canonical, and
-whether the number left the int64 fast path (then it counts as no integer). Not here: which resources exist.
+Follows k8s.io/apimachinery/pkg/api/resource, also in what it keeps: the text as written if it is canonical, and whether
+the number left the int64 fast path (then it does not count as an integer).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 _NANO: Final = -9
 _SHORT: Final = 32
-"""Characters up to which a quantity is remembered."""
+"""Longer texts are not cached."""
 _WIDEST: Final = 20_000
 
 WRONG_FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -32,11 +32,11 @@ WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity, or an operation would need digits without end."""
+    """A text is not a quantity, or an operation would need too many digits."""
 
 
 class Format(Enum):
-    """How a quantity likes to be written."""
+    """The suffix format of a quantity."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -71,7 +71,7 @@ class Quantity:
         return _divide_away(self.unscaled, -shift)
 
     def as_int64(self) -> int | None:
-        """The number, where it is whole and held in an int64; the fast path decides, as in the API server."""
+        """The number, if it is whole and held in an int64; the fast path decides, as in the API server."""
         if self.wide or self.scale < 0:
             return None
         if self.unscaled == 0:
@@ -90,7 +90,7 @@ class Quantity:
         return base if self.scale == 0 else base * _pow10(self.scale)
 
     def compare(self, other: Quantity) -> int:
-        """-1, 0 or 1 as the number is less than, equal to or greater than `other`; no digits are written out."""
+        """-1, 0 or 1 if the number is less than, equal to or greater than `other`; digits are not expanded."""
         if self.sign != other.sign or self.sign == 0:
             return (self.sign > other.sign) - (self.sign < other.sign)
         mine, theirs = self._magnitude(), other._magnitude()
@@ -131,7 +131,7 @@ class Quantity:
         kept = other.format if self.sign == 0 else self.format
         negated = Quantity(-other.unscaled, other.scale, other.format, other.wide)
         if other.unscaled == _INT64_MIN and not other.wide and not self.wide:
-            # The least int64 has no opposite: in the API server's fast form it stays what it is.
+            # The least int64 has no negation: in the API server's fast form it stays as it is.
             narrow = self._plus_int64(other)
             if narrow is not None:
                 return Quantity(narrow[0], narrow[1], kept)
@@ -160,7 +160,7 @@ class Quantity:
         return a + b, low
 
     def __str__(self) -> str:
-        """The canonical text, or the text as written where the API server keeps that."""
+        """The canonical text, or the text as written if the API server keeps it."""
         return self.text or self.canonical()
 
     def canonical(self) -> str:
@@ -206,7 +206,7 @@ def parse(text: str | int | float) -> Quantity:
 
 @lru_cache(4096)
 def _known(text: str) -> Quantity:
-    """A cluster writes the same few quantities again and again."""
+    """Cached: a cluster has the same few quantities again and again."""
     return _read(text)
 
 

@@ -1,6 +1,6 @@
-"""The shape of a kind as structured merge sees it: scalars, lists by key, set or as a whole, maps with fields.
+"""Schemas of kinds for structured merge and the CEL checker: scalars, lists by key, set or atomic, maps with fields.
 
-Shapes come from compact files (`schemas/`), from the schema of a CRD, or from nothing (`UNTYPED`). No values here.
+Shapes come from compact files (`schemas/`) or from the schema of a CRD; `UNTYPED` is for kinds without one.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _nowhere(name: str) -> Shape:
 
 
 UNTYPED: Final = Schema(_DEDUCED, _nowhere)
-"""The schema of kinds that nobody described: maps merge, lists are replaced."""
+"""The schema of kinds without one: maps merge, lists are replaced."""
 
 
 def decode(node: Any) -> Ref:

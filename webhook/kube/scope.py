@@ -1,4 +1,4 @@
-"""Where the objects of a kind stand: in a namespace, or in none."""
+"""The scope of a kind: namespaced or cluster-scoped."""
 
 from __future__ import annotations
 

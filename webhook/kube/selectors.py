@@ -12,7 +12,7 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ValueError):
-    """A selector cannot be used. `path` leads to the wrong part."""
+    """A selector is invalid. `path` leads to the wrong part."""
 
     def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
@@ -20,14 +20,14 @@ class SelectorError(ValueError):
 
 
 def everything(labels: Labels) -> bool:
-    """Take every object, as the empty selector does."""
+    """Select every object, as the empty selector does."""
     return True
 
 
 def compile_selector(selector: Mapping[str, Any] | None) -> Predicate:
-    """Turn a LabelSelector into a predicate; an empty one, or none, takes everything.
+    """Turn a LabelSelector into a predicate; an empty one, or none, selects everything.
 
-    Raises SelectorError on an unknown operator, or on values that do not go with it.
+    Raises SelectorError on an unknown operator, or on values that the operator does not allow.
     """
     if not selector:
         return everything

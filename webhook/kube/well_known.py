@@ -1,4 +1,4 @@
-"""Names of Kubernetes, of Kueue and of Sluice that every layer uses: API groups, and labels with a meaning to all."""
+"""Names of Kubernetes, Kueue and Sluice that every layer uses: API groups and well-known labels."""
 
 from __future__ import annotations
 

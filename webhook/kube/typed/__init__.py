@@ -1,1 +1,1 @@
-"""Objects of built-in kinds as the API server holds them: read into Go's types, given defaults, written again."""
+"""Built-in kinds as the API server stores them: decoded into Go's types, defaulted, and encoded again."""

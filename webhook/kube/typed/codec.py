@@ -1,7 +1,7 @@
-"""From the JSON of a file to the fields that a Go struct of its kind would hold, and back to JSON.
+"""Decodes JSON into the fields that a Go struct of its kind holds, and encodes them again.
 
-Reading prunes unknown fields, takes null for not given, and makes structs that no pointer leads to. Writing leaves out
-what Go leaves out. What does not fit its type stays as it is: an API server refuses it. Rules: encoding/json, and
+Decoding prunes unknown fields, treats null as unset, and adds structs that are not pointers. Encoding leaves out what
+Go leaves out. A value of the wrong type is kept: an API server rejects it. Rules: encoding/json, and
 k8s.io/apimachinery's resource.Quantity.
 """
 
@@ -19,7 +19,7 @@ _QUANTITY: Final = "q"
 
 
 def read(schema: Schema, ref: Ref, value: Any) -> Any:
-    """Return a value as its type holds it; null is what the type has without a value."""
+    """Decode a value by its type; null becomes the type's zero value."""
     shape = schema.resolve(ref)
     if fields_of(ref.name) is not None and (value is None or isinstance(value, dict)):
         return _read_struct(schema, ref.name, shape, value or {})
@@ -33,7 +33,7 @@ def read(schema: Schema, ref: Ref, value: Any) -> Any:
 
 
 def _read_struct(schema: Schema, name: str, shape: Shape, value: Struct) -> Struct:
-    """Return the fields that are set, in the order of the file, then the structs that are always there."""
+    """Return the fields that are set, in the order of the file, then the structs that are always present."""
     refs, held = shape.map.fields if shape.map else {}, {}
     written = fields_of(name) or {}
     for field, inner in value.items():
@@ -68,7 +68,7 @@ def _quantity(value: Any) -> Any:
 
 
 def write(schema: Schema, ref: Ref, value: Any) -> Any:
-    """Return the JSON of a value that was `read`."""
+    """Encode a value that was decoded by `read`."""
     written = fields_of(ref.name)
     shape = schema.resolve(ref)
     if written is not None and isinstance(value, dict):
@@ -104,7 +104,7 @@ def is_empty(value: Any) -> bool:
 
 
 def is_zero(schema: Schema, ref: Ref | None, value: Any) -> bool:
-    """Whether a struct is as if nothing had been given: an empty list or map in it counts as given."""
+    """Whether a struct has its zero value; an empty list or map in it counts as set."""
     if ref is None or not isinstance(value, dict):
         return value is None
     written, shape = fields_of(ref.name) or {}, schema.resolve(ref)

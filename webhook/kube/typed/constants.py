@@ -1,4 +1,4 @@
-"""Defaults that do not depend on anything else, by type: for fields that a file leaves out, or empty where that is one.
+"""Constant defaults by type: for fields that are unset, or empty where empty counts as unset.
 
 Rules: k8s.io/kubernetes pkg/apis/*/v1/defaults.go; what types say themselves (`+default`) stands in the schemas.
 """

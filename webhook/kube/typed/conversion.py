@@ -1,8 +1,8 @@
-"""An object after a mutation, as the API server converts it to the type of its kind and back before anyone sees it.
+"""The API server's conversion of a mutated object to the Go type of its kind and back.
 
-Only what the mutation changed is checked, pruned and given defaults. What came with the request stays as it came, also
-fields that an API server newer than our data has let in. Rules: the dispatcher and the patchers of the API server's
-mutating policies.
+Only what the mutation changed is checked, pruned and defaulted. The rest of the object stays as sent, also fields that
+an API server newer than our data accepted. Rules: the dispatcher and the patchers of the API server's mutating
+policies.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Object = dict[str, Any]
 
 
 def converted(before: Object, after: Object, *, strict: bool) -> Object:
-    """Return `after`, which came of a mutation of `before`, as the server holds it; custom kinds stay as they are.
+    """Return `after`, the result of a mutation of `before`, as the server stores it; custom kinds stay as they are.
 
-    Parts that the conversion leaves alone are shared with `after`. `strict`: it is decoded from JSON, and may have no
-    unknown fields. Raises ConversionError, UnknownFields.
+    Parts that the conversion does not change are shared with `after`. `strict`: unknown fields are an error, as when it
+    is decoded from JSON. Raises ConversionError, UnknownFields.
     """
     gvk = gvk_of(after)
     if after is before or not is_built_in(gvk):
@@ -40,9 +40,9 @@ def converted(before: Object, after: Object, *, strict: bool) -> Object:
 
 
 def _settled(written: tuple[Any, Any], read: tuple[Any, Any]) -> Any:
-    """Return how the changed object reads where that is the mutation's doing, and elsewhere how it is written.
+    """Return the defaulted form (`read`) of parts that the mutation changed, the form as `written` of all others.
 
-    Both are pairs: of the object before the mutation, and after it.
+    Both arguments are pairs: the object before and after the mutation.
     """
     (before, after), (base, result) = written, read
     if after is before and same(base, result):
@@ -71,7 +71,7 @@ def _settled_map(before: Object, after: Object, base: Object, result: Object) ->
 
 
 def _settled_list(before: list[Any], after: list[Any], base: list[Any], result: list[Any]) -> list[Any]:
-    """An item that the mutation did not touch may have moved."""
+    """Settle the items of a list. An item that the mutation did not touch may have moved."""
     places = {id(item): at for at, item in enumerate(before)} if len(base) == len(before) else {}
     made = []
     for at, item in enumerate(after):

@@ -1,6 +1,6 @@
-"""The object of a file as the API server holds it: pruned, with its type's defaults, written as Go writes it.
+"""An object from a file as the API server stores it: pruned, defaulted, and encoded as Go does.
 
-Custom kinds stay as they are: their defaults stand in their CRDs.
+Custom kinds stay as they are: their defaults are in their CRDs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 def defaulted(obj: Object) -> Object:
-    """Return an object of a built-in kind as the API server holds it; any other object as it is. `obj` stays."""
+    """Return an object of a built-in kind as the API server stores it, any other as it is. `obj` is not changed."""
     gvk = gvk_of(obj)
     if not is_built_in(gvk):
         return obj
@@ -32,7 +32,7 @@ def defaulted(obj: Object) -> Object:
 
 
 def _fill(schema: Schema, ref: Ref, value: Any) -> None:
-    """Give defaults to a value that was read, what holds others before what it holds."""
+    """Set the defaults of a decoded value, outer structs before inner ones."""
     shape = schema.resolve(ref)
     if isinstance(value, list) and shape.list is not None:
         for item in value:

@@ -1,4 +1,4 @@
-"""What admission plugins put into a new object from other objects: LimitRanges and the classes of a cluster.
+"""Admission plugins that read other objects: LimitRanges, priority classes, storage classes and ingress classes.
 
 Rules: k8s.io/kubernetes plugin/pkg/admission, Admit of LimitRanger, Priority, DefaultStorageClass and
 DefaultIngressClass. RuntimeClass is not here.
@@ -13,7 +13,7 @@ from webhook.kube.typed.structs import structs
 
 Object = dict[str, Any]
 Listed = Callable[[str, str, str | None], Sequence[Object]]
-"""Gives the objects of a group and kind, in a namespace or (None) of the cluster, as they are stored."""
+"""Returns the objects of a group and kind, in a namespace or (None) cluster-scoped, as they are stored."""
 
 _LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
 _OLD_STORAGE: Final = "volume.beta.kubernetes.io/storage-class"
@@ -26,7 +26,7 @@ _DEFAULT_INGRESS: Final = ("ingressclass.kubernetes.io/is-default-class",)
 
 
 def nothing(group: str, kind: str, namespace: str | None) -> Sequence[Object]:
-    """Return no objects: nothing is known of a cluster."""
+    """Return no objects, for use without a cluster."""
     return ()
 
 
@@ -51,7 +51,7 @@ def limit_ranges(pod: Object, listed: Listed) -> None:
 
 
 def _completed(container: Object, requests: Object, limits: Object) -> Iterator[tuple[str, list[str]]]:
-    """Fill in what a container's resources leave out; gives what was."""
+    """Fill in what a container's resources leave out. Return what was filled in."""
     resources = container["resources"] = dict(container.get("resources") or {})
     for word, field, defaults in (("request", "requests", requests), ("limit", "limits", limits)):
         own = resources.get(field) or {}
@@ -62,9 +62,9 @@ def _completed(container: Object, requests: Object, limits: Object) -> Iterator[
 
 
 def priority_class(spec: Object, listed: Listed) -> Object | None:
-    """Priority: the class that a Pod names, else the cluster's default one, whose name it gets; None where it has none.
+    """Priority: the class that a Pod names, else the cluster's default, whose name the Pod gets; None if there is none.
 
-    Of several defaults the one with the least value counts.
+    Of several defaults, the one with the lowest value counts.
     """
     classes = listed("scheduling.k8s.io", "PriorityClass", None)
     if name := spec.get("priorityClassName"):
@@ -88,7 +88,7 @@ def ingress_class(ingress: Object, listed: Listed) -> Object:
 
 
 def _with_class(obj: Object, field: str, old: str, classes: Sequence[Object], marks: Sequence[str]) -> Object:
-    """Name the default class in a field of the spec, unless that is there, or the annotation that it once was."""
+    """Set the default class in a field of the spec, unless the field or its former annotation is set."""
     spec, annotations = obj.get("spec"), obj["metadata"].get("annotations") or {}
     if not isinstance(spec, dict) or field in spec or old in annotations:
         return obj
@@ -97,7 +97,7 @@ def _with_class(obj: Object, field: str, old: str, classes: Sequence[Object], ma
 
 
 def _default(classes: Sequence[Object], marks: Sequence[str]) -> str:
-    """Name the class that is marked as the default: the newest, of equally old ones the first by name."""
+    """Return the name of the class marked as default: the newest, then the first by name."""
     found = [c["metadata"] for c in classes if any(_marked(c, mark) for mark in marks)]
     by_name = sorted(found, key=lambda metadata: str(metadata.get("name")))
     newest: Object = max(by_name, key=lambda metadata: str(metadata.get("creationTimestamp") or ""), default={})

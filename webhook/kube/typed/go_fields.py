@@ -13,7 +13,7 @@ from webhook.kube.schemas import package
 
 
 class FieldForm(StrEnum):
-    """When a field is part of an object's JSON, and what stands for one that was not given."""
+    """When a field is part of an object's JSON, and its value when unset."""
 
     UNLESS_EMPTY = "o"
     UNLESS_NIL = "p"
@@ -24,14 +24,14 @@ class FieldForm(StrEnum):
 
 
 STRUCTS = frozenset({FieldForm.STRUCT, FieldForm.STRUCT_UNLESS_ZERO})
-"""Fields that hold a struct itself and no pointer: it is there even where no file says so."""
+"""Fields that hold a struct and not a pointer: the struct is always present."""
 VALUES = frozenset({FieldForm.UNLESS_EMPTY, FieldForm.ALWAYS})
-"""Fields for which empty and not given are the same."""
+"""Fields for which empty and unset are the same."""
 
 
 @cache
 def fields_of(name: str) -> Mapping[str, FieldForm] | None:
-    """Return the fields of a type by its full name; None for a type that writes itself, or is none of Kubernetes'."""
+    """Return the fields of a type by its full name; None for a type with its own encoding, or not of Kubernetes."""
     row = package("fields").get(name)
     if row is None:
         return None

@@ -1,7 +1,7 @@
-"""What the admission plugins that are on by default put into a new object before any webhook or policy sees it.
+"""The admission plugins that are on by default: what they set in a new object before any webhook or policy sees it.
 
-In the order of the API server. What needs other objects is in `from_objects.py`; RuntimeClass is not there. Rules:
-k8s.io/kubernetes plugin/pkg/admission, each plugin's Admit.
+In the order of the API server. Plugins that read other objects are in `from_objects.py`; RuntimeClass is not
+implemented. Rules: k8s.io/kubernetes plugin/pkg/admission, each plugin's Admit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 _ACCESS_VOLUME: Final = "kube-api-access-"
 _ACCESS_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_SUFFIX: Final = "x"
-"""Stands for the five random characters with which an API server ends the name of a token's volume."""
+"""A fixed substitute for the five random characters that end the name of a token volume."""
 _SECONDS: Final = 300
 _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PRIORITIES: Final = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
@@ -38,9 +38,9 @@ _FINALIZERS: Final = {
 
 
 def admitted(obj: Object, listed: Listed = nothing) -> Object:
-    """Return a new object, `defaulted` before, with what the plugins put into it; `obj` stays.
+    """Return a new object, `defaulted` before, with what the plugins set in it. `obj` is not changed.
 
-    `listed` gives the cluster's other objects, as far as they are known.
+    `listed` returns the cluster's other objects, as far as they are known.
     """
     kind = (str(obj.get("apiVersion")), str(obj.get("kind")))
     if kind == ("v1", "Pod") and isinstance(obj.get("spec"), dict):
@@ -62,7 +62,7 @@ def admitted(obj: Object, listed: Listed = nothing) -> Object:
 
 
 def _protected(obj: Object, finalizer: str) -> Object:
-    """StorageObjectInUseProtection: what is in use is not deleted."""
+    """StorageObjectInUseProtection: a finalizer keeps volumes and claims in use from being deleted."""
     metadata = obj.get("metadata")
     kept = list(metadata.get("finalizers") or ()) if isinstance(metadata, dict) else [finalizer]
     return obj if finalizer in kept else {**obj, "metadata": {**obj["metadata"], "finalizers": [*kept, finalizer]}}

@@ -1,7 +1,7 @@
-"""Which writes a conversion leaves alone, so that it need not be made: told by place, from the types alone.
+"""Which writes of a mutation the conversion cannot change, so that it can be skipped: decided from the types alone.
 
-An object that an API server sent has its defaults already. A full value in a field that is there then changes nothing
-else, unless the field's own type writes it anew (a quantity, a time) or a rule looks at the field.
+An object sent by an API server already has its defaults. A non-empty value written to a field then changes nothing
+else, unless the field's type has a canonical form (a quantity, a time) or a default depends on the field.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webhook.kube.typed.rules import RULES
 
 _API: Final = "io.k8s.api."
 _REWRITTEN: Final = frozenset("qty")
-"""Codes of what is read and written anew: quantities, times, bytes."""
+"""Codes of types with a canonical form: quantities, times, bytes."""
 _LOOKED_AT: Final = {
     "batch.v1.Job": ("spec.template.metadata.labels",),
     "core.v1.Container": (),
@@ -31,7 +31,7 @@ _LOOKED_AT: Final = {
     "core.v1.PodSpec": ("serviceAccountName", "serviceAccount"),
     "core.v1.Volume": ("image",),
 }
-"""What the rule of a type looks at in an object that has its defaults; every other rule looks at all of its type."""
+"""The fields that a type's rule reads in a defaulted object; all other rules may read all of their type."""
 
 
 def looked_at(name: str, path: str) -> tuple[str, ...]:
@@ -43,19 +43,19 @@ def looked_at(name: str, path: str) -> tuple[str, ...]:
 
 
 def is_rewritten(code: str) -> bool:
-    """Return whether a scalar of this code may read otherwise after a conversion."""
+    """Return whether a conversion may change a scalar of this code."""
     return code in _REWRITTEN
 
 
 def keeps_empty(name: str, shape: Shape, field: str) -> bool:
-    """Return whether a type writes an empty value of a field, and puts nothing in its place."""
+    """Return whether a type keeps an empty value of a field."""
     defaulted = field in DEFAULTS.get(name, {}) or (shape.map is not None and field in shape.map.defaults)
     form = (fields_of(name) or {}).get(field)
     return form == FieldForm.UNLESS_NIL or (form in (FieldForm.ALWAYS, FieldForm.NULL_IF_NIL) and not defaulted)
 
 
 def is_inert(schema: Schema, ref: Ref) -> bool:
-    """Return whether a new value of this type gets nothing that it was not given."""
+    """Return whether a new value of this type gets no defaults."""
     shape = schema.resolve(ref)
     defaults = bool(shape.map and shape.map.defaults) or ref.name in DEFAULTS or ref.name in RULES
     written = (fields_of(ref.name) or {}).values()

@@ -1,7 +1,7 @@
-"""What a mutation wrote, held against the types of the places where it stands.
+"""Type check of what a mutation wrote into an object.
 
-Only what is not shared with the object before the mutation is looked at. Texts: encoding/json, and the converter of
-unstructured objects in k8s.io/apimachinery.
+Only parts not shared with the object before the mutation are looked at. Error texts: encoding/json, and the converter
+of unstructured objects in k8s.io/apimachinery.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INT64: Final = frozenset(
         "tolerationSeconds",
     }
 )
-"""Fields of 64 bits; other whole numbers have 32. The data of the types has no widths."""
+"""Integer fields of 64 bits; all others have 32. The schemas have no widths."""
 _QUANTITY: Final = "q"
 _NO_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -47,9 +47,9 @@ class UnknownFields(FieldTypeError):
 
 
 class Written:
-    """Walks through what is new in an object.
+    """Walks through the new parts of an object.
 
-    `unknown` are the fields that no type has, `steady` says whether the object reads as it is written.
+    `unknown` are fields that the type does not have; `steady` says whether the conversion can be skipped.
     """
 
     __slots__ = ("_gvk", "_looked_at", "_schema", "_strict", "steady", "unknown")
@@ -61,9 +61,9 @@ class Written:
         self.steady = True
 
     def value(self, ref: Ref, before: Any, after: Any, place: str = "", owner: str = "", path: str = "") -> None:
-        """Look at a value that stands at a path (with the keys of maps and the places in lists) in a struct's field.
+        """Check a value at a path (with map keys and list indexes) in a struct's field.
 
-        `place` are the fields alone. Raises ConversionError for a value of the wrong type.
+        `place` has the field names only. Raises ConversionError for a value of the wrong type.
         """
         if after is before:
             return
@@ -100,7 +100,7 @@ class Written:
                 and (bool(old) or _whole(ref, shape, after))
             )
         name = ref.name.rpartition(".")[2]
-        # What a patch went through has its fields in the order of the alphabet.
+        # After a JSON patch, fields are in alphabetical order.
         for field in sorted(after) if isinstance(before, dict) else after:
             inner, was = after[field], old.get(field, ABSENT)
             if inner is was:
@@ -162,7 +162,7 @@ class Written:
 
 
 def _whole(ref: Ref, shape: Shape, value: dict[str, Any]) -> bool:
-    """Return whether a new struct has all that would be put into it."""
+    """Return whether a new struct has all the fields that defaulting would add."""
     defaults = {**(shape.map.defaults if shape.map is not None else {}), **DEFAULTS.get(ref.name, {})}
     always = (FieldForm.ALWAYS, FieldForm.NULL_IF_NIL, *STRUCTS)
     missing = any(when in always and field not in value for field, when in (fields_of(ref.name) or {}).items())
@@ -170,7 +170,7 @@ def _whole(ref: Ref, shape: Shape, value: dict[str, Any]) -> bool:
 
 
 def _go_type(schema: Schema, ref: Ref, place: str) -> str:
-    """Name a type as Go prints it. Texts that have a type of their own are called string."""
+    """Return the name of a type as Go prints it; named string types are called string."""
     shape = schema.resolve(ref)
     if shape.scalar in NUMERIC:
         return "int64" if place.rpartition(".")[2] in _INT64 else "int32"
