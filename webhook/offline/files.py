@@ -1,4 +1,4 @@
-"""Reading YAML and JSON files of a policy repository: paths in, documents out. The door to the disk of this package."""
+"""Reads YAML and JSON files of a policy repository: paths in, documents out. All file access of `offline` is here."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_text(text: str, name: str) -> Files:
 
 
 def expand(path: Path) -> Iterator[Path]:
-    """Give the files of a folder, sorted, and folders in it that may not be read; a file (or nothing) as it is.
+    """Yield the files of a folder, sorted, and folders in it that may not be read; a file (or nothing) as it is.
 
     Hidden files, other suffixes and folders called `cases` (objects of tests) are left out.
     """
@@ -88,7 +88,7 @@ def expand(path: Path) -> Iterator[Path]:
 
 
 def locked(path: Path) -> bool:
-    """Say whether a folder may not be looked into: left out in silence, its files would seem to be fine.
+    """Return whether a folder may not be looked into: left out in silence, its files would seem to be fine.
 
     `lost+found`, which stands at the top of a file system of its own, holds no files of anybody.
     """
@@ -106,7 +106,7 @@ def text_of(path: Path, name: str) -> str:
 
 
 def json_values(text: str) -> list[Any] | None:
-    """Give the value of a text that is JSON, without its places; None where it is not, or YAML would refuse it.
+    """Return the value of a text that is JSON, without its places; None where it is not, or YAML would refuse it.
 
     So it is where a key is there twice, or values are nested deeper than `documents.MAX_DEPTH`.
     """
@@ -143,19 +143,19 @@ def _has_key_twice(text: str) -> bool:
 
 
 def objects_of(read: Iterable[Document]) -> list[dict[str, Any]]:
-    """Give the Kubernetes objects of documents, those of Lists one by one; other documents are left out."""
+    """Return the Kubernetes objects of documents, those of Lists one by one; other documents are left out."""
     return [entry.value for whole in read for entry in entries(whole) if is_object(entry.value)]
 
 
 def is_object(value: Any) -> bool:
-    """Say whether a value has what every Kubernetes object has: apiVersion, kind, and metadata, if any, as a map."""
+    """Return whether a value has what every Kubernetes object has: apiVersion, kind, and metadata, if any, as a map."""
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         return False
     return all(isinstance(value.get(field), str) and value[field] for field in ("apiVersion", "kind"))
 
 
 def shown(path: Path, root: Path | None) -> str:
-    """Give a path as it is told: relative to `root` where it is inside it."""
+    """Return a path as it is told: relative to `root` where it is inside it."""
     if root is not None and path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return path.as_posix()

@@ -1,7 +1,7 @@
-"""Whose fault it was: when reading objects of files fails inside, the objects that cannot be read, at their places.
+"""Reports malformed objects in files: when a reader raises, finds the objects that it cannot read, at their places.
 
-The queue core's readers and the engine take objects as an API server stores them, and check nothing: it refuses a
-list where a map belongs long before. Files have passed no API server.
+The readers of the queue core and the policy engine do not validate objects, because an API server has done so before.
+Objects from files were never validated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
 
 
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
-    """Give the fields of a wrong type, else the objects that cannot be read by themselves."""
+    """Return the fields of a wrong type, else the objects that cannot be read by themselves."""
     given = list(documents)
     context = context_of(given, datetime.fromtimestamp(0, UTC))
     typed = [finding.diagnostic(wrong_type.code, Severity.ERROR) for finding in wrong_type.check(context)]

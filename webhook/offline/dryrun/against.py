@@ -1,4 +1,4 @@
-"""What `--against REV` compares with: the policies and the context objects of a repository as they were then."""
+"""`--against REV`: the policies and context objects of a repository at a git revision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def bundle_at(revision: str, paths: Sequence[Path]) -> Bundle | None:
 
 
 def objects_at(revision: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Give the objects of files and folders at a git revision. What git does not keep is the same at any revision.
+    """Return the objects of files and folders at a git revision. What git does not keep is the same at any revision.
 
     Raises RevisionError, and SourceError with places such as `main:cluster/queues.yaml`.
     """
@@ -44,7 +44,7 @@ def objects_at(revision: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 @contextmanager
 def then(revision: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Give files and folders as they were at a git revision; a SourceError from within names them by that revision."""
+    """Yield files and folders as they were at a git revision; a SourceError from within names them by that revision."""
     with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
         try:
             yield at_revision(revision, paths, Path(folder))

@@ -1,7 +1,6 @@
-"""A comparison as a comment on a pull request: whom it concerns, what is newly refused, changed and queued differently.
+"""A comparison as a pull request comment: the teams affected, and objects newly denied, changed or queued differently.
 
-Objects of which the same is told stand together, the gravest first. A comment has room for some of them: what is left
-out is counted.
+Objects with the same result are grouped, the most severe first. If there is no room for all, the rest is counted.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Section:
 
 
 def comparison_markdown(comparison: ChangeSet, against: str, notes: Sequence[str]) -> str:
-    """Give a comparison as a comment of at most MOST_CHARACTERS characters."""
+    """Return a comparison as a comment of at most MOST_CHARACTERS characters."""
     head = [MARK, f"### Sluice: changes against `{against}`", "", _summary(comparison)]
     head += _namespaces(comparison.differences)
     told = "\n".join(["", *(f"> {cell(note)}" for note in notes)])[: MOST_CHARACTERS // 10] if notes else ""
@@ -53,7 +52,7 @@ def _summary(comparison: ChangeSet) -> str:
 
 
 def _namespaces(differences: Sequence[Difference]) -> Iterator[str]:
-    """Give the table of whom it concerns: a line for each namespace, a column for each change that there is."""
+    """Yield the table of whom it concerns: a line for each namespace, a column for each change that there is."""
     changes = [change for change in Change if any(d.change is change for d in differences)]
     counted = Counter((d.new.ref.namespace, d.change) for d in differences)
     concerned = Counter(d.new.ref.namespace for d in differences)
@@ -68,7 +67,7 @@ def _namespaces(differences: Sequence[Difference]) -> Iterator[str]:
 
 
 def _fitting(sections: Iterable[Section], room: int) -> str:
-    """Give as many parts as have room, those of the first sections first, and count the objects that have none."""
+    """Return as many parts as have room, those of the first sections first, and count the objects that have none."""
     left, lines = 0, list[str]()
     room -= len(_left_out(10**9))
     for section in sections:
@@ -89,7 +88,7 @@ def _left_out(objects: int) -> str:
 
 
 def _sections(differences: Sequence[Difference]) -> Iterator[Section]:
-    """Give the sections that have something to tell."""
+    """Yield the sections that have something to tell."""
     for change in (Change.DENIED, Change.REWORDED, Change.ALLOWED, Change.WARNED):
         group = [d for d in differences if d.change is change]
         if group:
@@ -115,7 +114,7 @@ def _together(
 
 
 def _said(difference: Difference) -> tuple[str, ...]:
-    """Give what the user is told now, and what no longer."""
+    """Return what the user is told now, and what no longer."""
     was, now = ((*o.denials, *o.warnings) for o in (difference.old, difference.new))
     return (*(f"no longer: {text}" for text in was if text not in now), *now)
 
@@ -125,7 +124,7 @@ def _words(same: Sequence[Difference]) -> str:
 
 
 def _changed(difference: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the lines that change, without those around them, and the policies that change them now."""
+    """Return the lines that change, without those around them, and the policies that change them now."""
     return tuple(line for line in difference.diff() if line[0] in "+-"), difference.new.changed_by
 
 

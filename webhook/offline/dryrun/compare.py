@@ -1,4 +1,4 @@
-"""The same objects under two sets of policies: only what is different, in groups."""
+"""Compares the results of the same objects under two sets of policies, grouped by what differs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Difference:
     new: ObjectOutcome
 
     def diff(self) -> list[str]:
-        """Give the difference between the two stored forms, as a unified diff."""
+        """Return the difference between the two stored forms, as a unified diff."""
         if self.change is not Change.RESHAPED:
             return []
         return diff_of(self.old.after, self.new.after)

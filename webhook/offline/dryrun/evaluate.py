@@ -1,4 +1,4 @@
-"""Running objects through a bundle, as the server would: facts from files, one request per object, one verdict each."""
+"""Evaluates objects from files as the server would: one request and one verdict per object, facts from files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
 
 
 def _judges(value: Object) -> bool:
-    """Say whether an object is a policy, a binding or one of Sluice's own files: nobody is asked about these."""
+    """Return whether an object is a policy, a binding or one of Sluice's own files: nobody is asked about these."""
     group = str(value["apiVersion"]).partition("/")[0]
     return group == SLUICE or (group == GROUP and value["kind"] in SHAPES)
 
@@ -117,7 +117,7 @@ class DryRunContext:
         return cls(bundle, facts, sender, ResourceScopes.of([*bundle.objects, *objects], facts), gate, clock)
 
     def received(self, item: Input) -> Object:
-        """Give an object as admission sees it."""
+        """Return an object as admission sees it."""
         return item.obj if item.request else received(item.obj, self.resources, self.sender)
 
     def request_for(self, item: Input, obj: Object) -> Request:
@@ -142,7 +142,7 @@ def dry_run(
     gate: Gate | None = None,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Trial:
-    """Say what would happen to each object. `clock` is the time, for exceptions with an expiry date."""
+    """Return what would happen to each object. `clock` is the time, for exceptions with an expiry date."""
     given = list(found)
     context = DryRunContext.of((item.obj for item in given), bundle, facts, sender, gate, clock)
     outcomes = [outcome(item, context) for item in given]

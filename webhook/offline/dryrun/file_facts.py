@@ -1,4 +1,4 @@
-"""The facts that policies ask for, answered from objects of files instead of a cluster."""
+"""`Facts` for policies (namespaces, params, authorizer) from objects in files instead of a cluster."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class FileFacts(MemoryFacts):
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[Object]:
-        """Give the objects of a kind by name or labels, and remember what is not there by its name."""
+        """Return the objects of a kind by name or labels, and remember what is not there by its name."""
         found = super().params(gvk, namespace, name, selector)
         if not found and name is not None:
             self.unknown_params.add(f"{gvk.kind} {namespace}/{name}" if namespace else f"{gvk.kind} {name}")
         return found
 
     def stand_in(self, name: str) -> Object:
-        """Give a Namespace with the labels given for such as are not among the objects, and remember its name."""
+        """Return a Namespace with the labels given for such as are not among the objects, and remember its name."""
         self.unknown_namespaces.add(name)
         labels = {NAMESPACE_NAME: name, **self._given}
         metadata = {"name": name, "labels": labels}

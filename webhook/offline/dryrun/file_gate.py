@@ -1,4 +1,4 @@
-"""The gate of files: what `serve` would say to a job if the cluster were the objects of some files."""
+"""The queue gate over files: the queue part of a verdict, if the cluster were the objects of some files."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class FileObjects:
         self._objects = tuple(objects)
 
     def local_queue(self, name: str, namespace: str) -> Object | None:
-        """Give one LocalQueue, or None."""
+        """Return one LocalQueue, or None."""
         return next((q for q in self.local_queues(namespace) if q["metadata"]["name"] == name), None)
 
     def local_queues(self, namespace: str) -> list[Object]:
-        """Give the LocalQueues of a namespace."""
+        """Return the LocalQueues of a namespace."""
         return self._of("LocalQueue", namespace)
 
     def limit_ranges(self, namespace: str) -> list[Object]:
-        """Give the LimitRanges of a namespace."""
+        """Return the LimitRanges of a namespace."""
         return self._of("LimitRange", namespace)
 
     def priority_classes(self) -> list[Object]:
-        """Give the classes that jobs name, the workloads' own before the pods'."""
+        """Return the classes that jobs name, the workloads' own before the pods'."""
         return [o for kind in CLASSES for o in self._objects if o.get("kind") == kind]
 
     def _of(self, kind: str, namespace: str) -> list[Object]:
@@ -56,7 +56,7 @@ class FileObjects:
 def file_gate(
     tried: Iterable[Object], known: Iterable[Object], rules: Rules, now: float, namespace: str = "default"
 ) -> QueueGate | None:
-    """Give the gate of the `known` objects under rules at a time in seconds; None where no queue is among them.
+    """Return the gate of the `known` objects under rules at a time in seconds; None where no queue is among them.
 
     Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none.
     """

@@ -1,4 +1,4 @@
-"""What a verdict depended on and the files do not have: namespaces, parameters and queues."""
+"""Objects that a verdict depends on and that the files lack: namespaces, params and queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webhook.policy.bundle import Bundle
 
 
 def selects_namespaces(bundle: Bundle) -> bool:
-    """Say whether a policy or a binding chooses by the labels of namespaces."""
+    """Return whether a policy or a binding chooses by the labels of namespaces."""
     bound = (binding.match for policy in bundle.policies for binding in policy.bindings)
     matches = (*(policy.match for policy in bundle.policies), *bound)
     return any(match is not None and match.namespace_selector for match in matches)

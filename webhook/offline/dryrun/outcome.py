@@ -1,4 +1,4 @@
-"""What would happen to one object: values only. Making them is `evaluate.py`'s, showing them `show.py`'s."""
+"""The result for one object, as a value. Made by `evaluate.py`, shown by `show.py`."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ class ObjectOutcome:
         return OutcomeState.ALLOWED if self.policies else OutcomeState.UNMATCHED
 
     def diff(self) -> list[str]:
-        """Give the change as lines of a unified diff of YAML, without file names; empty where nothing changes."""
+        """Return the change as lines of a unified diff of YAML, without file names; empty where nothing changes."""
         if not self.changed:
             return []
         return diff_of(self.before, self.after)
 
 
 def diff_of(before: Any, after: Any, context: int = 2) -> list[str]:
-    """Give the lines of a unified diff between two values as YAML."""
+    """Return the lines of a unified diff between two values as YAML."""
     old, new = (documents.dump(value).splitlines() for value in (before, after))
     return list(unified_diff(old, new, n=context, lineterm=""))[2:]

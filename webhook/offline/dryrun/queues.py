@@ -1,4 +1,4 @@
-"""What the queues would do with the objects of a trial, all together: one plan over the cluster and the jobs."""
+"""The queue decisions for all objects of a dry-run together: one plan over the cluster and the jobs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_queues(trial: Trial, known: Iterable[dict[str, Any]], rules: Rules, now
 
 
 def decisions(cluster: Cluster, plan: QueuePlan) -> dict[str, QueueOutcome]:
-    """Give what a plan decided by job, named `Kind namespace/name`."""
+    """Return what a plan decided by job, named `Kind namespace/name`."""
     found: dict[str, QueueOutcome] = {}
     for admitted in plan.admitted:
         victims = [cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == admitted.workload]
@@ -61,7 +61,7 @@ def _pending(pending: Pending) -> QueueOutcome:
 
 
 def goes_past(obj: dict[str, Any]) -> bool:
-    """Say whether a new object names a queue and no scheduling gate holds it: a Pod may."""
+    """Return whether a new object names a queue and no scheduling gate holds it: a Pod may."""
     job = describe(obj)
     if job is None or not job.kind.gate or not job.queue or obj.get("status"):
         return False

@@ -1,4 +1,4 @@
-"""An object of a file becomes the request that an API server would send for it, read as the server reads it."""
+"""Turns an object from a file into the admission request that an API server would send for it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ResourceScopes:
 
 
 def received(obj: Object, resources: ResourceScopes, sender: Sender) -> Object:
-    """Give the object as admission sees it: in a namespace, named, and as the server reads built-in kinds."""
+    """Return the object as admission sees it: in a namespace, named, and as the server reads built-in kinds."""
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     if resources.scopes.clustered(gvk_of(obj)):
@@ -83,7 +83,7 @@ def received(obj: Object, resources: ResourceScopes, sender: Sender) -> Object:
 
 
 def listed_in(facts: Facts) -> Listed:
-    """Give what lists the objects of these facts."""
+    """Return what lists the objects of these facts."""
     return lambda group, kind, namespace: facts.params(GroupVersionKind(group, "v1", kind), namespace, None, None)
 
 

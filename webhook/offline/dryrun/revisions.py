@@ -37,7 +37,7 @@ def at_revision(revision: str, paths: Iterable[Path], into: Path) -> list[Path]:
 
 
 def tracked(path: Path) -> bool:
-    """Say whether git keeps a file, or any file of a folder, now. Raises RevisionError where git is absent."""
+    """Return whether git keeps a file, or any file of a folder, now. Raises RevisionError where git is absent."""
     folder = _folder(path)
     try:
         return bool(_git(folder, "ls-files", "--", str(path.resolve())).strip())

@@ -20,7 +20,7 @@ _MARKDOWN: Final = re.compile(r"([\\`*\[\]|])")
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
-    """Give a trial as plain JSON values."""
+    """Return a trial as plain JSON values."""
     return {
         "objects": [outcome_json(o) for o in trial.outcomes],
         "summary": totals(trial.outcomes),
@@ -35,7 +35,7 @@ def totals(outcomes: Sequence[ObjectOutcome]) -> dict[str, int]:
 
 
 def outcome_json(outcome: ObjectOutcome) -> dict[str, Any]:
-    """Give one outcome as plain JSON values; what is empty is left out."""
+    """Return one outcome as plain JSON values; what is empty is left out."""
     ref = outcome.ref
     fields: dict[str, Any] = {
         "kind": ref.kind,
@@ -58,7 +58,7 @@ def outcome_json(outcome: ObjectOutcome) -> dict[str, Any]:
 
 
 def queue_json(queue: QueueOutcome) -> dict[str, Any]:
-    """Give a queue's outcome as plain JSON values."""
+    """Return a queue's outcome as plain JSON values."""
     fields = {"clusterQueue" if k == "cluster_queue" else k: v for k, v in asdict(queue).items()}
     kept = {key: value for key, value in fields.items() if value not in ("", None, (), 0)}
     return {key: list(value) if isinstance(value, tuple) else str(value) if key == "reason" else value
@@ -66,7 +66,7 @@ def queue_json(queue: QueueOutcome) -> dict[str, Any]:
 
 
 def comparison_json(comparison: ChangeSet, notes: Sequence[str]) -> dict[str, Any]:
-    """Give a comparison as plain JSON values."""
+    """Return a comparison as plain JSON values."""
     return {
         "total": comparison.total,
         "summary": {str(c): comparison.count(c) for c in ORDER if comparison.count(c)},
@@ -79,7 +79,7 @@ def comparison_json(comparison: ChangeSet, notes: Sequence[str]) -> dict[str, An
 
 
 def trial_markdown(trial: Trial) -> str:
-    """Give a trial as Markdown: a table, and what is denied or changed below it."""
+    """Return a trial as Markdown: a table, and what is denied or changed below it."""
     lines = ["| object | outcome | by |", "|---|---|---|"]
     lines += [f"| {cell(str(o.ref))} | {o.state} | {cell(', '.join(o.by))} |" for o in trial.outcomes]
     for outcome in trial.outcomes:
@@ -91,7 +91,7 @@ def trial_markdown(trial: Trial) -> str:
 
 
 def sentences(outcome: ObjectOutcome) -> Iterator[str]:
-    """Give what a user would be told: the denials or the warnings, and what the queue does."""
+    """Yield what a user would be told: the denials or the warnings, and what the queue does."""
     if not outcome.allowed:
         yield from (f"denied: {text}" for text in outcome.denials)
     yield from (f"warning: {text}" for text in outcome.warnings)

@@ -1,4 +1,4 @@
-"""Outcomes and comparisons for people: coloured on a terminal, plain where the output goes into a file."""
+"""Outcomes and comparisons as text: coloured on a terminal, plain in a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINES: Final = {"+": "green", "-": "red", "@": "dim cyan"}
 
 
 def trial_text(trial: Trial, *, every: bool) -> Iterator[Text]:
-    """Give what would happen, object by object; those that no policy is about only where `every` asks for them."""
+    """Yield what would happen, object by object; those that no policy is about only where `every` asks for them."""
     for outcome in trial.outcomes:
         if every or outcome.state is not OutcomeState.UNMATCHED or outcome.queue:
             yield from outcome_text(outcome)
@@ -38,7 +38,7 @@ def trial_text(trial: Trial, *, every: bool) -> Iterator[Text]:
 
 
 def outcome_text(outcome: ObjectOutcome) -> Iterator[Text]:
-    """Give one outcome: a head line, what the user would be told, and the change as a diff."""
+    """Yield one outcome: a head line, what the user would be told, and the change as a diff."""
     by = f"  by {', '.join(outcome.by)}" if outcome.by else ""
     yield Text.assemble((str(outcome.ref), "bold"), ": ", (str(outcome.state), STYLES[outcome.state]), (by, "dim"))
     for said in sentences(outcome):
@@ -53,7 +53,7 @@ def diff_text(lines: Sequence[str]) -> Iterator[Text]:
 
 
 def comparison_text(comparison: ChangeSet, notes: Sequence[str]) -> Iterator[Text]:
-    """Give the differences, the gravest first, and the counts in words."""
+    """Yield the differences, the gravest first, and the counts in words."""
     for difference in comparison.differences:
         new, old = difference.new, difference.old
         style = _CHANGES.get(difference.change, "bold cyan")

@@ -1,4 +1,4 @@
-"""Why a verdict is what it is: for each policy whether it is for the request, and what each clause came to.
+"""Explains a verdict: for each policy, whether it matches the request, and the result of each clause.
 
 The verdict is the server's own; expressions are evaluated a second time to see the value of each part.
 """
@@ -101,7 +101,7 @@ def explain(
     clock: Callable[[], float],
     gate: Gate | None = None,
 ) -> tuple[ObjectOutcome, tuple[PolicyTrace, ...]]:
-    """Say what would happen to an object and why, policy by policy in the order they run. Raises BadReview."""
+    """Return what would happen to an object and why, by policy in the order they run. Raises BadReview."""
     context = DryRunContext.of([item.obj], bundle, facts, sender, gate, clock)
     request = context.request_for(item, context.received(item))
     listener = _Listener(request_object=request.object)
@@ -119,7 +119,7 @@ def _place(policy: Policy) -> Place:
 
 
 def _listening(bundle: Bundle, listener: _Listener) -> Bundle:
-    """Give the bundle with traced clauses; its verdicts are the same."""
+    """Return the bundle with traced clauses; its verdicts are the same."""
 
     def traced(expression: Expression) -> Expression:
         program: Any = _Traced(expression.program, listener)
@@ -140,7 +140,7 @@ def _listening(bundle: Bundle, listener: _Listener) -> Bundle:
 
 
 def _clause(policy: Policy, clause: str, index: int) -> tuple[Expression | None, str]:
-    """Give a clause's expression and what it is called."""
+    """Return a clause's expression and what it is called."""
     title = f"{clause}[{index}]"
     if clause == "matchConditions":
         return policy.conditions[index].expression, f"{title} {policy.conditions[index].name}"

@@ -1,4 +1,4 @@
-"""Why a policy is not for a request: the first thing that keeps them apart, in words."""
+"""Explains why a policy does not match a request: the first criterion that does not hold."""
 
 from __future__ import annotations
 

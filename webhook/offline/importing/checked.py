@@ -1,4 +1,4 @@
-"""Trying what was converted: a policy that does not compile is left out, a test that fails here is skipped."""
+"""Checks converted policies and tests: a policy that does not compile is left out, a test that fails is skipped."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _reason(found: Diagnostic) -> str:
 
 
 def _tried(test: ForeignTest, bundle: Bundle) -> tuple[ForeignTest, Object]:
-    """Give a test with its case: with the first expectation that holds, or skipped with the reason."""
+    """Return a test with its case: with the first expectation that holds, or skipped with the reason."""
     failed = ""
     for expect in test.expects:
         spec = {"name": test.name, **test.case, "expect": expect}
@@ -88,7 +88,7 @@ def _tried(test: ForeignTest, bundle: Bundle) -> tuple[ForeignTest, Object]:
 
 
 def _suite(one: Converted, name: str, cases: list[Object]) -> Object:
-    """Give a suite; of cases with the same name the later ones get a number."""
+    """Return a suite; of cases with the same name the later ones get a number."""
     seen: dict[str, int] = {}
     for case in cases:
         count = seen[case["name"]] = seen.get(case["name"], 0) + 1

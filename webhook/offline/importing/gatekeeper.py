@@ -1,6 +1,6 @@
-"""Gatekeeper's templates in CEL as policies, its constraints as their parameters and bindings.
+"""Converts Gatekeeper's CEL templates to policies, and its constraints to params and bindings.
 
-A constraint stays what it is: an object of its own kind, whose CRD is made from the template as Gatekeeper makes it.
+A constraint stays an object of its own kind, whose CRD is made from the template as Gatekeeper makes it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ SOURCE: Final = frozenset({"validations", "failurePolicy", "matchCondition", "va
 
 
 def is_template(document: Document) -> bool:
-    """Say whether a document is a ConstraintTemplate."""
+    """Return whether a document is a ConstraintTemplate."""
     return _group(document) == TEMPLATES and document.at(("kind",)) == "ConstraintTemplate"
 
 
 def is_constraint(document: Document) -> bool:
-    """Say whether a document is a constraint, of whatever template."""
+    """Return whether a document is a constraint, of whatever template."""
     return _group(document) == CONSTRAINTS
 
 
 def converted(
     template: Document, constraints: Sequence[tuple[str, Document]]
 ) -> tuple[Converted | None, list[ImportNote]]:
-    """Give a template's policy, and for each of its constraints, given by the name of its file, the binding."""
+    """Return a template's policy, and for each of its constraints, given by the name of its file, the binding."""
     name = str(template.at(("metadata", "name")))
     what = f"ConstraintTemplate {name}"
     if why := misnamed(name):
@@ -75,7 +75,7 @@ def converted(
 
 
 def _source(template: Document) -> Document | str:
-    """Give the CEL of a template, or why there is none."""
+    """Return the CEL of a template, or why there is none."""
     targets = template.at(("spec", "targets"))
     for i, target in enumerate(targets if isinstance(targets, list) else ()):
         codes = target.get("code") if isinstance(target, dict) else None
@@ -86,7 +86,7 @@ def _source(template: Document) -> Document | str:
 
 
 def _policy(template: Document, source: Document, rules: list[Object]) -> Document:
-    """Give the policy; what was written in the template knows its place there."""
+    """Return the policy; what was written in the template knows its place there."""
     given = [{"name": n, "expression": e} for n, e in GIVEN.items() if _mentions(source.value, f"variables.{n}")]
     spec: Object = {
         "failurePolicy": source.value.get("failurePolicy") or "Fail",
@@ -107,7 +107,7 @@ def _policy(template: Document, source: Document, rules: list[Object]) -> Docume
 
 
 def _shifted(path: Path, by: int) -> Path:
-    """Give the path in the policy of what stands at a path of the template's source."""
+    """Return the path in the policy of what stands at a path of the template's source."""
     match path:
         case ("variables", int(at), *rest):
             return ("variables", at + by, *rest)
@@ -118,7 +118,7 @@ def _shifted(path: Path, by: int) -> Path:
 
 
 def _crd(template: Document) -> Document:
-    """Give the CRD of a template's constraints, as parameters of the policy."""
+    """Return the CRD of a template's constraints, as parameters of the policy."""
     kind = _kind(template)
     schema = template.at(("spec", "crd", "spec", "validation", "openAPIV3Schema"))
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -134,7 +134,7 @@ def _crd(template: Document) -> Document:
 
 
 def _bound(constraint: Document, policy: str, stem: str) -> tuple[Document, ...]:
-    """Give a constraint, by the name of its file, and the binding that applies the policy with it."""
+    """Return a constraint, by the name of its file, and the binding that applies the policy with it."""
     match = constraint.at(("spec", "match")) or {}
     spec: Object = {
         "policyName": policy,
@@ -164,7 +164,7 @@ def _obstacles(constraint: Document) -> Iterator[tuple[Path, str]]:
 
 
 def _actions(spec: Mapping[str, Any]) -> list[str]:
-    """Give the validation actions of a constraint: none where it has one that no binding has."""
+    """Return the validation actions of a constraint: none where it has one that no binding has."""
     action = spec.get("enforcementAction") or "deny"
     if action != "scoped":
         return [ACTIONS[action]] if action in ACTIONS else []
@@ -189,7 +189,7 @@ def _mentions(value: Any, word: str) -> bool:
 
 
 def _unique(rules: Iterable[Object]) -> list[Object]:
-    """Give each rule once."""
+    """Return each rule once."""
     found: list[Object] = []
     for rule in rules:
         if rule not in found:

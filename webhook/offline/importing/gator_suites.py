@@ -1,4 +1,4 @@
-"""Suites of gator (test.gatekeeper.sh) as suites of ours: a test is of one template and one constraint."""
+"""Converts suites of gator (test.gatekeeper.sh): a test covers one template and one constraint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key = tuple[str, str, str]
 
 
 def is_suite(document: Document) -> bool:
-    """Say whether a document is a suite of gator."""
+    """Return whether a document is a suite of gator."""
     group = str(document.at(("apiVersion",))).partition("/")[0]
     return group == GATOR and document.at(("kind",)) == "Suite"
 
@@ -78,7 +78,7 @@ def _cases(suite: Document, at: int, test: Object, into: tuple[Converted, str], 
 
 
 def _expects(case: Object, actions: list[str]) -> Iterator[Object]:
-    """Give what the assertions of a case stand for: a violation is what the constraint's action makes of it."""
+    """Yield what the assertions of a case stand for: a violation is what the constraint's action makes of it."""
     assertions = [a for a in case.get("assertions") or () if isinstance(a, dict)]
     violated = [a for a in assertions if a.get("violations", "yes") not in ("no", False, 0)]
     if not violated:

@@ -1,4 +1,4 @@
-"""A whole import: documents of another project's repository in, folders of our files out. Nothing is written here."""
+"""A whole import: documents of another engine's repository in, folders of Sluice's files out. Writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import is made of: policies with their tests come in, files come out, and what is told of the rest."""
+"""The values of an import: policies with their tests, the files made of them, and notes on what was not converted."""
 
 from __future__ import annotations
 

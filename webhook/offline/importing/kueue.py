@@ -1,7 +1,7 @@
-"""A cluster's Kueue as files of a repository: its queues, its Configuration, and the policies that do what it does.
+"""Converts a cluster's Kueue to files of a repository: its queues, its Configuration, and policies that replace it.
 
-Objects go over as they are, in the version that is stored, without what only the cluster knows. What Sluice does not
-do is told; the Configuration keeps Kueue's form, because `serve` and `plan` read it.
+Objects are copied in their stored version, without fields that the cluster sets. What Sluice does not support is
+reported; the Configuration keeps Kueue's form, because `serve` and `plan` read it.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _key(obj: Object) -> tuple[str, str]:
 
 
 def _unwrapped(given: Iterable[Document]) -> Iterator[Document]:
-    """Give documents as they are; of Kueue's ConfigMap the Configuration in it."""
+    """Yield documents as they are; of Kueue's ConfigMap the Configuration in it."""
     for document in given:
         text = document.at(("data", KEY))
         if document.at(("kind",)) == "ConfigMap" and isinstance(text, str):
@@ -141,7 +141,7 @@ def _unwrapped(given: Iterable[Document]) -> Iterator[Document]:
 
 
 def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
-    """Give an object that goes over as it is written to a file; None for any other."""
+    """Return an object that goes over as it is written to a file; None for any other."""
     value, kind = document.value, document.at(("kind",))
     group, _, version = str(document.at(("apiVersion",)) or "").rpartition("/")
     name = document.at(("metadata", "name"))

@@ -1,6 +1,6 @@
-"""Kyverno's CEL policies (policies.kyverno.io) as policies and bindings of the API server.
+"""Converts Kyverno's CEL policies (policies.kyverno.io) to policies and bindings of the API server.
 
-Matching, variables, validations and mutations have the API server's own fields. What Kyverno adds is told.
+Matching, variables, validations and mutations use the API server's own fields. Fields that Kyverno adds are reported.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NOT_CEL: Final = {
 
 
 def is_kyverno(document: Document) -> bool:
-    """Say whether a document is a policy or an exception of Kyverno, not the status of one alone, as tests have it."""
+    """Return whether a document is a policy or exception of Kyverno, and not only a status, as tests have."""
     group = str(document.at(("apiVersion",))).partition("/")[0]
     kind = str(document.at(("kind",))).removeprefix(NAMESPACED)
     whole = isinstance(document.value, dict) and not ("status" in document.value and "spec" not in document.value)
@@ -59,7 +59,7 @@ def is_kyverno(document: Document) -> bool:
 
 
 def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
-    """Give the policy and the binding of one of Kyverno's policies, and what is told of it."""
+    """Return the policy and the binding of one of Kyverno's policies, and what is told of it."""
     kind, name = str(document.value["kind"]), str(document.at(("metadata", "name")))
     what = f"{kind} {name}"
     if reasons := list(_obstacles(document, kind)):
@@ -120,7 +120,7 @@ def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...],
 
 
 def expands(spec: Object) -> bool:
-    """Say whether Kyverno looks into pod templates too: it does where a policy is for Pods and nothing else."""
+    """Return whether Kyverno looks into pod templates too: it does where a policy is for Pods and nothing else."""
     match = spec["matchConstraints"]
     rules = match.get("resourceRules")
     if match.get("excludeResourceRules") or any(_map(match.get("objectSelector")).values()):
@@ -137,13 +137,13 @@ def expands(spec: Object) -> bool:
 
 
 def controllers(spec: Object) -> frozenset[str]:
-    """Give the kinds whose pod templates Kyverno looks into."""
+    """Return the kinds whose pod templates Kyverno looks into."""
     named = _map(_map(spec.get("autogen")).get("podControllers")).get("controllers")
     return CONTROLLERS if named is None else frozenset(map(str, named))
 
 
 def within(match: Object, namespace: str) -> Object:
-    """Give match constraints for one namespace only."""
+    """Return match constraints for one namespace only."""
     selector = _map(match.get("namespaceSelector"))
     mine = {"key": NAMESPACE_NAME, "operator": "In", "values": [namespace]}
     return {
@@ -153,7 +153,7 @@ def within(match: Object, namespace: str) -> Object:
 
 
 def _qualified(condition: Any) -> Any:
-    """Give a match condition with a name that the API server takes: Kyverno takes whole sentences."""
+    """Return a match condition with a name that the API server takes: Kyverno takes whole sentences."""
     name = _map(condition).get("name")
     if not isinstance(name, str) or _QUALIFIED.fullmatch(name):
         return condition

@@ -1,4 +1,4 @@
-"""Tests of the Kyverno CLI (cli.kyverno.io, kind Test) as cases of suites."""
+"""Converts tests of the Kyverno CLI (cli.kyverno.io, kind Test) to suite cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN: Final = ("exceptions", "targetResources", "jsonPayload", "jsonPayloads"
 
 
 def is_test(document: Document) -> bool:
-    """Say whether a document is a test of the Kyverno CLI."""
+    """Return whether a document is a test of the Kyverno CLI."""
     group = str(document.at(("apiVersion",))).partition("/")[0]
     return (group == CLI and document.at(("kind",)) == "Test") or _is_bare(document)
 
@@ -48,7 +48,7 @@ class _Around:
 def tests_of(
     document: Document, policies: Mapping[str, Converted], read: Read
 ) -> tuple[list[tuple[str, ForeignTest]], list[ImportNote]]:
-    """Give the tests of a file, each with its policy's name, and what is told; `policies` are those that went over."""
+    """Return the tests of a file, each with its policy's name, and notes; `policies` are the converted ones."""
     results = document.at(("results",))
     wanted = [(i, r) for i, r in enumerate(results if isinstance(results, list) else ()) if isinstance(r, dict)]
     listed = {_beside(document, name) for name in _list(document.at(("policies",)))}
@@ -97,12 +97,12 @@ def _around(document: Document, results: list[Object], read: Read) -> _Around:
 
 
 def _beside(document: Document, name: Any) -> Path:
-    """Give the path of a file that a test names."""
+    """Return the path of a file that a test names."""
     return Path(os.path.normpath(Path(document.file).parent / str(name)))
 
 
 def _cases(result: Object, policy: Converted, around: _Around, place: Place) -> Iterator[ForeignTest]:
-    """Give a case for each object that a result names."""
+    """Yield a case for each object that a result names."""
     for obj in _named(result, around.objects):
         metadata = obj.get("metadata") or {}
         namespace = str(metadata.get("namespace") or "default")
@@ -121,7 +121,7 @@ def _cases(result: Object, policy: Converted, around: _Around, place: Place) -> 
 
 
 def _expects(result: Object, obj: Object, policy: Converted, around: _Around) -> Iterator[Object]:
-    """Give what a result stands for in our words. `skip`: the policy is not for the object."""
+    """Yield what a result stands for in our words. `skip`: the policy is not for the object."""
     actions = policy.files["policy.yaml"][1].value["spec"].get("validationActions") or []
     wanted = str(result.get("result"))
     if wanted == "skip":
@@ -145,13 +145,13 @@ def _expects(result: Object, obj: Object, policy: Converted, around: _Around) ->
 
 
 def _same(obj: Object, others: tuple[Object, ...]) -> Iterator[Object]:
-    """Give the objects of the same kind and name."""
+    """Yield the objects of the same kind and name."""
     key = (obj.get("kind"), (obj.get("metadata") or {}).get("name"))
     yield from (o for o in others if (o.get("kind"), (o.get("metadata") or {}).get("name")) == key)
 
 
 def _named(result: Object, objects: tuple[Object, ...]) -> Iterator[Object]:
-    """Give the objects that a result names: by kind, and by name, `namespace/name` or a row of `resourceSpecs`."""
+    """Yield the objects that a result names: by kind, and by name, `namespace/name` or a row of `resourceSpecs`."""
     kind = str(result.get("kind") or "").rpartition("/")[2]
     names = {str(name).rpartition("/")[2] for name in _list(result.get("resources"))}
     names |= {str(_map(row).get("name")) for row in _list(result.get("resourceSpecs"))}
@@ -162,7 +162,7 @@ def _named(result: Object, objects: tuple[Object, ...]) -> Iterator[Object]:
 
 
 def _operation(values: Object, policy: str, resource: str) -> str:
-    """Give the operation that the values say: for all objects, or for one of a policy."""
+    """Return the operation that the values say: for all objects, or for one of a policy."""
     for row in _list(values.get("policies")):
         for one in _list(_map(row).get("resources")):
             if _map(row).get("name") == policy and _map(one).get("name") == resource:

@@ -1,4 +1,4 @@
-"""What a constraint of Gatekeeper matches, in the words of the API server: rules by resource, selectors by label."""
+"""Converts the `match` of a Gatekeeper constraint to resource rules and label selectors of the API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNOWN: Final = frozenset(
 
 
 def bound_rules(match: Mapping[str, Any]) -> list[Object]:
-    """Give the resource rules for the kinds of a match; all resources where it names none."""
+    """Return the resource rules for the kinds of a match; all resources where it names none."""
     rows = [row for row in match.get("kinds") or () if isinstance(row, dict)]
     return [_rule(row, match) for row in rows or [{}]]
 
@@ -37,7 +37,7 @@ def _rule(row: Mapping[str, Any], match: Mapping[str, Any]) -> Object:
 
 
 def selectors(match: Mapping[str, Any]) -> Object:
-    """Give the selectors of a match; names of namespaces are the label that each namespace has of its name."""
+    """Return the selectors of a match; names of namespaces are the label that each namespace has of its name."""
     found: Object = {"objectSelector": match["labelSelector"]} if match.get("labelSelector") else {}
     lists = (("namespaces", "In"), ("excludedNamespaces", "NotIn"))
     named = [{"key": NAMESPACE_NAME, "operator": o, "values": list(match[f])} for f, o in lists if match.get(f)]

@@ -1,1 +1,1 @@
-"""What rule files promise, tried out on random clusters: the clusters, the laws, the search for a counterexample."""
+"""Property tests of queue rules (`laws`): random clusters, the laws, and the search for a counterexample."""

@@ -1,6 +1,6 @@
-"""The laws that a rule file may promise: each looks at a cluster and says what breaks it, or nothing.
+"""The laws that a rule file may promise: each checks a cluster and returns how it is broken, or nothing.
 
-A law is what the table says in one sentence; here it is what can be seen from outside: the decisions, call after call.
+A law is checked on the decisions of the core, call after call; the table has its sentence.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def rounds(state: State, rules: Rules, most: int) -> Iterator[Decisions]:
 
 
 def without_victims(state: State, tree: Tree) -> Usage:
-    """Give what a tree uses when all who are being evicted are gone: as in Kueue, what fits then starts at once."""
+    """Return what a tree uses when all who are being evicted are gone: as in Kueue, what fits then starts at once."""
     usage = tree.usage.copy()
     for pending_queue in state.by_tree[tree]:
         for entry in pending_queue.holders.values():
@@ -193,7 +193,7 @@ def _only(given: Snapshot, key: str, gone: Sequence[str]) -> Snapshot:
 
 
 def _fits(given: Snapshot, key: str, gone: Sequence[str], rules: Rules) -> bool:
-    """Say whether a Workload starts at once, taking nothing from anybody, when some that run are gone."""
+    """Return whether a Workload starts at once, taking nothing from anybody, when some that run are gone."""
     made = decide(State.from_snapshot(_only(given, key, gone)), rules, NOW)
     return not made.preempted and key in {a.workload for a in made.admitted}
 

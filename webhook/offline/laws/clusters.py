@@ -25,7 +25,7 @@ _POLICIES: Final = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 
 
 def random_cluster(random: Random, *, flavors: int = 2, strict: bool = True, whole: bool = False) -> list[Object]:
-    """Give a cluster: cohorts, up to four queues, and pending Workloads.
+    """Return a cluster: cohorts, up to four queues, and pending Workloads.
 
     `flavors` bounds the flavors of a queue, `strict` allows StrictFIFO queues, `whole` no Workload that may be smaller.
     """
@@ -40,7 +40,7 @@ def random_cluster(random: Random, *, flavors: int = 2, strict: bool = True, who
 
 
 def lone_queue(random: Random) -> list[Object]:
-    """Give a queue without a cohort that is full of small Workloads, and a big one that waits."""
+    """Return a queue without a cohort that is full of small Workloads, and a big one that waits."""
     size = random.randint(8, 16)
     quota = [{"name": "flavor-1", "resources": [{"name": GPU, "nominalQuota": str(size)}]}]
     spec = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": [GPU], "flavors": quota}]}
@@ -53,13 +53,13 @@ def lone_queue(random: Random) -> list[Object]:
 
 
 def named(kind: str, name: str, namespace: str = "", api: str = API, **fields: Any) -> Object:
-    """Give an object of a kind."""
+    """Return an object of a kind."""
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **fields}
 
 
 def workload(name: str, queue: str, pod_sets: list[Object], priority: int = 0, hour: int = 0) -> Object:
-    """Give a Workload that waits since an hour of the morning."""
+    """Return a Workload that waits since an hour of the morning."""
     made = named("Workload", name, NAMESPACE)
     made["metadata"] |= {"uid": name, "creationTimestamp": BORN.format(hour=hour)}
     made["spec"] = {"queueName": queue, "priority": priority, "podSets": pod_sets}
@@ -67,14 +67,14 @@ def workload(name: str, queue: str, pod_sets: list[Object], priority: int = 0, h
 
 
 def pod_set(name: str, count: int, gpus: int, least: int | None = None) -> Object:
-    """Give a pod set whose pods ask for so many GPUs; `least` is the number it may start with."""
+    """Return a pod set whose pods ask for so many GPUs; `least` is the number it may start with."""
     container = {"name": "main", "resources": {"requests": {GPU: str(gpus)}}}
     made: Object = {"name": name, "count": count, "template": {"spec": {"containers": [container]}}}
     return made if least is None else {**made, "minCount": least}
 
 
 def running(waiting: Object, queue: str, assignments: list[Object]) -> Object:
-    """Give a Workload as one that is admitted to a queue."""
+    """Return a Workload as one that is admitted to a queue."""
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
     conditions = [
         {"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": STARTED}
@@ -84,7 +84,7 @@ def running(waiting: Object, queue: str, assignments: list[Object]) -> Object:
 
 
 def at_present(objects: Sequence[Object], now: Snapshot) -> list[Object]:
-    """Give objects as a state of them stands: who holds quota has its admission, who is gone is left out."""
+    """Return objects as a state of them stands: who holds quota has its admission, who is gone is left out."""
     standing = {w.key: w for w in now.workloads}
     made: list[Object] = []
     for obj in objects:

@@ -1,4 +1,4 @@
-"""Trying a law on random clusters, and making a cluster that breaks it as small as can be."""
+"""Searches for a random cluster that breaks a law, and shrinks it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _smaller(objects: list[Object], law: QueueLaw, rules: Rules) -> list[Object]
 
 
 def _simpler(objects: list[Object]) -> Iterator[list[Object]]:
-    """Give clusters that are a little simpler, the simplest first."""
+    """Yield clusters that are a little simpler, the simplest first."""
     for kind in ("Workload", "ClusterQueue", "Cohort", "ResourceFlavor"):
         for at, obj in enumerate(objects):
             if obj["kind"] == kind:

@@ -1,4 +1,4 @@
-"""Running the rules over files, and mending what can be mended safely. Printing is the CLI's."""
+"""Runs the rules over files, and applies safe fixes. The CLI prints the findings."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _once(findings: set[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 def safe(edit: Edit) -> bool:
-    """Say whether an edit can be made: the text stands on one line, and nowhere else does an alias show it."""
+    """Return whether an edit can be made: the text stands on one line, and nowhere else does an alias show it."""
     table = edit.document.keys if edit.key else edit.document.nodes
     node = table.get(edit.path)
     if node is None or node.line != node.end_line or node.style in ("|", ">"):
@@ -70,7 +70,7 @@ def safe(edit: Edit) -> bool:
 
 
 def mended(edits: Iterable[Edit], text_of: Callable[[str], str]) -> dict[str, str]:
-    """Give the new text of each file that an edit changes; comments, quotes and line ends stay as they are.
+    """Return the new text of each file that an edit changes; comments, quotes and line ends stay as they are.
 
     `text_of` gives a file's text as it is on the disk. An edit that is not `safe`, or that overlaps another, is left
     out.
@@ -83,7 +83,7 @@ def mended(edits: Iterable[Edit], text_of: Callable[[str], str]) -> dict[str, st
 
 
 def replacement(edit: Edit) -> Replacement | None:
-    """Give the text that a safe edit replaces, and by what; None for one that is not `safe`."""
+    """Return the text that a safe edit replaces, and by what; None for one that is not `safe`."""
     document = edit.document
     node = (document.keys if edit.key else document.nodes).get(edit.path)
     if node is None or not safe(edit):

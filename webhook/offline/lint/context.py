@@ -1,7 +1,7 @@
-"""What lint rules work on and give: subjects (objects with places), the context of all subjects, findings, rules.
+"""The types of lint rules: subjects (objects with places), the context of all subjects, findings, rules.
 
-Rules must stand any value at any path, since they see files before anything else has looked at them: the
-accessors here give an empty answer where a value is of the wrong type.
+Rules must accept any value at any path, since they see files before they are validated: the accessors here return an
+empty value if a value has the wrong type.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Finding:
     """Where it is another than the rule's."""
 
     def diagnostic(self, code: str, severity: Severity) -> Diagnostic:
-        """Give the finding as the value that is printed."""
+        """Return the finding as the value that is printed."""
         document, severity = self.document, self.severity or severity
         if self.span is not None:
             place = document.text_place(self.path, *self.span)
@@ -67,7 +67,7 @@ class Subject:
     namespace: str = ""
 
     def at(self, *path: str | int) -> Any:
-        """Give the value at a path, or None."""
+        """Return the value at a path, or None."""
         value: Any = self.value
         for step in path:
             if isinstance(value, dict) and isinstance(step, str):
@@ -79,24 +79,24 @@ class Subject:
         return value
 
     def text(self, *path: str | int) -> str:
-        """Give the string at a path; empty where there is none."""
+        """Return the string at a path; empty where there is none."""
         value = self.at(*path)
         return value if isinstance(value, str) else ""
 
     def map(self, *path: str | int) -> dict[str, Any]:
-        """Give the map at a path; empty where there is none."""
+        """Return the map at a path; empty where there is none."""
         value = self.at(*path)
         return value if isinstance(value, dict) else {}
 
     def each(self, *path: str | int) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Give the maps of the list at a path, each with its own path."""
+        """Yield the maps of the list at a path, each with its own path."""
         value = self.at(*path)
         for i, item in enumerate(value if isinstance(value, list) else ()):
             if isinstance(item, dict):
                 yield (*path, i), item
 
     def strings(self, *path: str | int) -> list[str]:
-        """Give the strings of the list at a path."""
+        """Return the strings of the list at a path."""
         value = self.at(*path)
         return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
@@ -128,12 +128,12 @@ class LintContext:
     """What one rule found out and another one needs as well."""
 
     def of(self, group: str, *kinds: str) -> Iterator[Subject]:
-        """Give the subjects of these kinds, whatever their version."""
+        """Yield the subjects of these kinds, whatever their version."""
         for kind in kinds:
             yield from self.kinds.get((group, kind), ())
 
     def names(self, group: str, kind: str, namespace: str | None = None) -> set[str]:
-        """Give the names of a kind's subjects, those of one namespace where it is given."""
+        """Return the names of a kind's subjects, those of one namespace where it is given."""
         return {s.name for s in self.of(group, kind) if namespace is None or s.namespace == namespace}
 
 
@@ -147,7 +147,7 @@ def context_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EM
 
 
 def subjects_of(document: Document) -> Iterator[Subject]:
-    """Give the objects that stand in one document."""
+    """Yield the objects that stand in one document."""
     value = document.value
     for root, obj in _objects(value, ()):
         metadata = obj.get("metadata")

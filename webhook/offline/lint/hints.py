@@ -1,4 +1,4 @@
-"""The way out of mistakes in expressions: the name that was meant, the call that lacks its brackets."""
+"""Hints for compile errors of expressions: the name that was meant, the call without parentheses."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def with_hints(error: SourceError) -> SourceError:
 
 
 def _at_name(finding: Diagnostic) -> Place:
-    """Give the place of a name: the compiler points at the dot before a field, the bracket behind a function."""
+    """Return the place of a name: the compiler points at the dot before a field, the bracket behind a function."""
     match, place = _NAME.search(finding.message) or _OVERLOAD.search(finding.message), finding.place
     field = _FIELD.search(finding.message)
     if field and finding.source[place.column - 1 :].startswith(f".{field[1]}"):
@@ -145,7 +145,7 @@ def _at_name(finding: Diagnostic) -> Place:
 
 
 def when_it_fails(message: str, otherwise: str) -> str:
-    """Give the way out of an expression that fails on an object; `otherwise` is that of most."""
+    """Return the way out of an expression that fails on an object; `otherwise` is that of most."""
     return next((way for pattern, way in _RUN if pattern.search(message)), otherwise)
 
 
@@ -181,7 +181,7 @@ def _foreign(finding: Diagnostic, documents: list[Document]) -> str:
 
 
 def _before(finding: Diagnostic) -> str:
-    """Give the text of the line before a finding."""
+    """Return the text of the line before a finding."""
     return finding.source[: finding.place.column - 1]
 
 
@@ -216,7 +216,7 @@ def _longer(name: str) -> str:
 
 
 def _text(example: object) -> str:
-    """Give the text of an example, whatever else the row says of it."""
+    """Return the text of an example, whatever else the row says of it."""
     first = example[0] if isinstance(example, tuple) else example
     return str(getattr(first, "expression", first))
 

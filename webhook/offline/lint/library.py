@@ -1,7 +1,7 @@
-"""What is said of a library: files that others put into a cluster, with bindings and parameters of their own.
+"""Findings of a policy library: files that users install with bindings and params of their own.
 
-There an error is what the API server refuses of a file; what only may be wrong in some cluster is a warning, and what
-nearly every file of a library has is one line for all.
+Only what the API server rejects is an error; what may be wrong in some clusters is a warning, and findings that nearly
+every file has become one line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ bundle."""
 
 
 def of_a_library(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Give the findings as they are told of a library, in their order."""
+    """Return the findings as they are told of a library, in their order."""
     kept = [_weighed(finding) for finding in findings if finding.code not in _SUMMED]
     for code, text in _SUMMED.items():
         same = [finding for finding in findings if finding.code == code]

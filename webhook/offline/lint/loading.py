@@ -1,4 +1,4 @@
-"""The codes of mistakes that reading and loading files find, before any rule runs: rows for their pages."""
+"""The finding codes of reading and loading files, which run before the rules: rows for their pages."""
 
 from __future__ import annotations
 

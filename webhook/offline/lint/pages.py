@@ -1,4 +1,4 @@
-"""The page of each rule, made from its row and its example file: `docs/findings/CODE.md`, and `lint --explain`."""
+"""Makes the page of each rule from its row and its example file: `docs/findings/CODE.md`, and `lint --explain`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FAMILIES: Final = {
 
 
 def examples(code: str) -> Mapping[str, str]:
-    """Give a rule's `wrong` and `right` example as YAML text; nothing where it has none."""
+    """Return a rule's `wrong` and `right` example as YAML text; nothing where it has none."""
     file = resources.files("webhook.offline.lint") / "examples" / f"{code}.yaml"
     if not file.is_file():
         return {}
@@ -47,7 +47,7 @@ def examples(code: str) -> Mapping[str, str]:
 
 
 def page(rule: LintRule) -> str:
-    """Give a rule's page in Markdown."""
+    """Return a rule's page in Markdown."""
     parts = [f"# {rule.code}: {rule.title}", f"Severity: {rule.severity}.", rule.why]
     shown = examples(rule.code)
     for key, title in (("wrong", "Wrong"), ("right", "Right")):
@@ -57,7 +57,7 @@ def page(rule: LintRule) -> str:
 
 
 def index() -> str:
-    """Give the page that lists all codes."""
+    """Return the page that lists all codes."""
     lines = [
         "# Findings",
         "",
@@ -77,5 +77,5 @@ def _family(code: str) -> str:
 
 
 def pages() -> dict[str, str]:
-    """Give every page by its file name in `docs/findings/`."""
+    """Return every page by its file name in `docs/findings/`."""
     return {"README.md": index(), **{f"{code}.md": page(rule) for code, rule in BY_CODE.items()}}

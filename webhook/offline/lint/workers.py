@@ -1,6 +1,6 @@
-"""Rules that look at one policy after the other, in several processes: each takes a share of the policies.
+"""Runs per-policy rules in several processes, each for a part of the policies.
 
-What is found does not depend on how many processes there are.
+The findings do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FORKS: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platfo
 
 
 def process_count(policies: int, jobs: int | None) -> int:
-    """Say how many processes to use: `jobs`, or as many as there are cores where there are policies enough."""
+    """Return how many processes to use: `jobs`, or one per core if there are enough policies."""
     if not _FORKS:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -37,7 +37,7 @@ def process_count(policies: int, jobs: int | None) -> int:
 
 
 def told(context: LintContext, rules: Iterable[LintRule]) -> list[Diagnostic]:
-    """Give what some rules find, as findings with their places."""
+    """Return what some rules find, as findings with their places."""
     return [found.diagnostic(rule.code, rule.severity) for rule in rules for found in rule.check(context)]
 
 
@@ -52,7 +52,7 @@ class WorkSplit:
         self.running = [(share, *_started(share, rules)) for share in contexts[1:]]
 
     def findings(self) -> list[Diagnostic]:
-        """Give the findings of all shares. One whose process died is looked at here."""
+        """Return the findings of all shares. One whose process died is looked at here."""
         found = told(self.own, self.rules)
         for share, door, process in self.running:
             said: list[Diagnostic] | None = None

@@ -1,6 +1,6 @@
-"""Rewriting CEL texts for native policies: another name for `object`, variables written out, a kind's templates.
+"""Rewrites CEL texts for native policies: renames `object`, inlines variables, and adapts paths to pod templates.
 
-Texts are changed at the places of the parser's names, so that strings and fields of the same name stay.
+Texts are changed at the offsets of parsed names, so strings and fields of the same name stay.
 """
 
 from __future__ import annotations

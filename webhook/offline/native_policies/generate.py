@@ -1,7 +1,7 @@
-"""Policies of the API server itself, made from ours: a cluster keeps a floor while the webhook is away.
+"""Generates native policies of the API server from Sluice's, so that a cluster stays protected without the webhook.
 
-A policy for Pods that Sluice expands into job kinds becomes one policy per kind; a mutation does so for the kinds that
-have one pod template. What has no native form is left out, and said. Nothing is loaded or written here.
+A policy for Pods that Sluice expands into job kinds becomes one policy per kind; a mutation only for kinds with one pod
+template. What has no native form is left out and reported. Nothing is loaded or written here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class NotPortable(Exception):
 
 
 def native_policies(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> NativePolicies:
-    """Give a bundle's policies in their native form; `bindings` are the binding objects of its files."""
+    """Return a bundle's policies in their native form; `bindings` are the binding objects of its files."""
     objects: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
     known = list(bindings)
@@ -85,7 +85,7 @@ def _refuse(policy: Policy) -> None:
 
 
 def _forms(policy: Policy) -> Iterator[tuple[str, Any]]:
-    """Give the policy itself, and where it is expanded a form for each job kind with pod templates."""
+    """Yield the policy itself, and where it is expanded a form for each job kind with pod templates."""
     yield policy.name, lambda: _native(policy, policy.spec, "")
     if not policy.expand:
         return
@@ -180,7 +180,7 @@ def _plain(text: str) -> str:
 
 
 def _of_many(spec: dict[str, Any], templates: Templates) -> None:
-    """Say each validation of every template. Raises NotPortable where a template's old form would be needed."""
+    """Apply each validation to every template. Raises NotPortable where a template's old form would be needed."""
     variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
     spec["variables"] = [{"name": "pods", "expression": templates.text}]
     spec["validations"] = [_for_all(v, variables) for v in spec["validations"]]

@@ -72,7 +72,7 @@ def _paths(text: str, prefix: str) -> Iterator[Edit]:
 
 
 def _end(found: list[Token], colon: int) -> int:
-    """Give the place where the value behind a colon ends: at the comma or the bracket that is not its own."""
+    """Return the place where the value behind a colon ends: at the comma or the bracket that is not its own."""
     depth = 0
     for token in found:
         if token.pos <= colon:

@@ -1,6 +1,6 @@
-"""Kueue's own cases and traces, answered: to be compared with what the real Kueue decided.
+"""Runs Kueue's own cases and traces, for comparison with the decisions of the real Kueue.
 
-They run on Kueue's defaults where ours are others, and in counted cycles: one head of each queue in each.
+They run on Kueue's defaults where Sluice's differ, and in counted cycles: one head of each queue per cycle.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def answer_trace(trace: Line, moments: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _rules(line: Line) -> Rules:
-    """Give the rules that a case or a trace names, or the shipped file for its kind of sharing."""
+    """Return the rules that a case or a trace names, or the shipped file for its kind of sharing."""
     names = line.get("rules") or ("kueue-fair" if line.get("fairSharing") else "kueue",)
     gates = {**GATES, **(line.get("featureGates") or {})}
     return rules_of(tuple(names), gates, line.get("fairSharingStrategies"))

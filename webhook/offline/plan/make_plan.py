@@ -1,4 +1,4 @@
-"""`plan`: the objects of a cluster and rules in, decisions out. The core decides; nothing is written anywhere."""
+"""`plan`: the objects of a cluster and rules in, decisions out. The queue core decides; nothing is written."""
 
 from __future__ import annotations
 

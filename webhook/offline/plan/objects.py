@@ -1,4 +1,4 @@
-"""The objects of a cluster, as `plan` reads them: lists unpacked, versions made one, and jobs turned into Workloads."""
+"""Prepares the objects of a cluster for `plan`: unpacks lists, converts versions, and turns jobs into Workloads."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
 
 
 def unpacked(values: Iterable[Any]) -> Iterable[Object]:
-    """Give every object, with `kind: List` and lists of one kind taken apart; what is no object is left out."""
+    """Yield every object, with `kind: List` and lists of one kind taken apart; what is no object is left out."""
     for value in values:
         if isinstance(value, list):
             yield from unpacked(value)
@@ -97,7 +97,7 @@ def unpacked(values: Iterable[Any]) -> Iterable[Object]:
 
 
 def is_done(obj: Mapping[str, Any]) -> bool:
-    """Say whether a job has ended: by a condition, or by the phase of a Pod."""
+    """Return whether a job has ended: by a condition, or by the phase of a Pod."""
     status = obj.get("status") or {}
     if status.get("phase") in ("Succeeded", "Failed"):
         return True
@@ -106,14 +106,14 @@ def is_done(obj: Mapping[str, Any]) -> bool:
 
 
 def _of_namespace(namespace: Object) -> str:
-    """Give the queue that a namespace names for its jobs, nothing where it names none."""
+    """Return the queue that a namespace names for its jobs, nothing where it names none."""
     metadata = namespace["metadata"]
     said = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
     return str(next((queue for queue in said if queue is not None), ""))
 
 
 def _stored(obj: Object) -> Object:
-    """Give an object of an older version in the stored one; others stay."""
+    """Return an object of an older version in the stored one; others stay."""
     if obj.get("apiVersion") == f"{KUEUE}/{OLD}" and obj.get("kind") in VERSIONED:
         return convert([obj], f"{KUEUE}/{STORED}")[0]
     return obj
@@ -127,7 +127,7 @@ def _named(obj: Object) -> Object:
 
 
 def owner_of(workload: Object) -> tuple[str, str, str]:
-    """Give the job that a Workload was made for, as (namespace, kind, name); empty texts where it is for none."""
+    """Return the job that a Workload was made for, as (namespace, kind, name); empty texts where it is for none."""
     for ref in workload["metadata"].get("ownerReferences") or ():
         if ref.get("controller"):
             return workload["metadata"]["namespace"], str(ref.get("kind")), str(ref.get("name"))
@@ -135,7 +135,7 @@ def owner_of(workload: Object) -> tuple[str, str, str]:
 
 
 def is_named(workload: Object, name: str, namespace: str) -> bool:
-    """Say whether a Workload is the one asked for, by its own name or its job's (`NAME`, or `KIND/NAME`)."""
+    """Return whether a Workload is the one asked for, by its own name or its job's (`NAME`, or `KIND/NAME`)."""
     kind, _, plain = name.rpartition("/")
     space, owner, owned = owner_of(workload)
     if workload["metadata"]["namespace"] != namespace:

@@ -1,4 +1,4 @@
-"""A plan as plain values for JSON and YAML, and in the form that Kueue's cases and traces are judged in."""
+"""A plan as plain values for JSON and YAML, and in the form in which Kueue's cases and traces are compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
 
 
 def document(plan: QueuePlan, jobs: Mapping[str, str]) -> dict[str, Any]:
-    """Give a plan as a document; `jobs` names the job that a Workload was made of, where it was."""
+    """Return a plan as a document; `jobs` names the job that a Workload was made of, where it was."""
     return {
         "admitted": [_named(_admitted(a), a.workload, jobs) for a in plan.admitted],
         "preempted": [
@@ -30,7 +30,7 @@ def document(plan: QueuePlan, jobs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def outcome(plan: QueuePlan) -> dict[str, Any]:
-    """Give a plan in the form that Kueue's cases and the steps of its traces are judged in."""
+    """Return a plan in the form that Kueue's cases and the steps of its traces are judged in."""
     return {
         "admitted": {
             a.workload: {
@@ -51,7 +51,7 @@ def outcome(plan: QueuePlan) -> dict[str, Any]:
 
 
 def _in_kueue(reason: Reason) -> Reason:
-    """Give the nearest reason that Kueue has: it says of what stands behind a head only that it was not looked at."""
+    """Return the nearest reason that Kueue has: it says of what stands behind a head only that it was not looked at."""
     return Reason.NOT_CONSIDERED if reason == Reason.BEHIND_HEAD else reason
 
 

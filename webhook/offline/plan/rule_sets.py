@@ -1,4 +1,4 @@
-"""Rule sets for `plan` and `simulate`: by name or file, with Kueue's feature gates put in their place."""
+"""Rule sets for `plan` and `simulate`: by name or file, with the settings of Kueue's feature gates applied."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MOST_ROWS: Final = 200
 
 
 def tables(plan: QueuePlan, jobs: Mapping[str, str]) -> Iterator[Table]:
-    """Give the tables that have rows: admitted, preempted, evicted, pending."""
+    """Yield the tables that have rows: admitted, preempted, evicted, pending."""
     if plan.admitted:
         yield _admitted(plan, jobs)
     if plan.preempted:

@@ -1,1 +1,1 @@
-"""`sluice replay`: reviews are recorded, masked, and run against other policies."""
+"""`sluice replay`: records reviews, masks secrets, and evaluates the records under other policies."""

@@ -1,6 +1,6 @@
-"""Taking secrets out of recorded reviews: data of Secrets, values of environment variables, copies of whole objects.
+"""Masks secrets in recorded reviews: data of Secrets, values of environment variables, embedded copies of objects.
 
-Structure stays, so that policies that ask whether something is there answer as before. Values become `***`.
+Values become `***`; the structure stays, so that policies that only test for presence give the same answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECRET_FIELDS: Final = {"data": ENCODED, "stringData": MASK}
 
 
 def masked_request(request: Request) -> dict[str, Any]:
-    """Give the wire form of a request without secrets."""
+    """Return the wire form of a request without secrets."""
     wire = {**request.attributes}
     if isinstance(user := wire.get("userInfo"), dict) and "extra" in user:
         wire["userInfo"] = {**user, "extra": {key: [MASK] for key in user["extra"] or ()}}
@@ -32,12 +32,12 @@ def masked_request(request: Request) -> dict[str, Any]:
 
 
 def is_secret(request: Request) -> bool:
-    """Say whether the request is about a Secret."""
+    """Return whether the request is about a Secret."""
     return request.kind.group == "" and request.kind.kind == "Secret"
 
 
 def masked(obj: dict[str, Any], *, secret: bool = False) -> dict[str, Any]:
-    """Give an object without secrets; what has none in it is shared with the original."""
+    """Return an object without secrets; what has none in it is shared with the original."""
     found: dict[str, Any] = {**_tree(obj)}
     for field, mask in _SECRET_FIELDS.items() if secret else ():
         if isinstance(obj.get(field), dict):
@@ -66,7 +66,7 @@ def _variable(item: Any) -> Any:
 
 
 def masked_operations(request: Request, operations: Iterable[Operation]) -> list[dict[str, Any]]:
-    """Give a patch in its wire form, without the values that the object is recorded without."""
+    """Return a patch in its wire form, without the values that the object is recorded without."""
     secret = is_secret(request)
     return [_operation(operation, secret=secret) for operation in operations]
 

@@ -1,7 +1,7 @@
-"""Recording of reviews for `sluice replay`: sampled, masked, bounded in size, rotated. Never slows a review down.
+"""Records reviews for `sluice replay`: sampled, masked, bounded in size, rotated. Never slows a review down.
 
-`write` only puts the review on a queue; a thread of its own masks and writes it. What does not fit is dropped and
-counted. A file is JSON lines; nothing here reads one.
+`write` only puts the review on a queue; a thread masks and writes it. If the queue is full, the review is dropped and
+counted. A file is JSON lines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RecordLimits:
 
     @classmethod
     def within(cls, sample: float, megabytes: float) -> RecordLimits:
-        """Give the limits for a share of reviews, and MiB that all files take together."""
+        """Return the limits for a share of reviews, and MiB that all files take together."""
         return cls(sample, file_bytes=int(megabytes * 2**20 / cls().files))
 
 
@@ -124,7 +124,7 @@ class Recorder:
 
 
 def record_of(request: Request, verdict: Verdict, seconds: float, phase: str, at: float) -> dict[str, Any]:
-    """Give the record of one review: the masked request, what came of it, and how long it took."""
+    """Return the record of one review: the masked request, what came of it, and how long it took."""
     return {
         "time": round(at, 3),
         "phase": phase,
@@ -135,7 +135,7 @@ def record_of(request: Request, verdict: Verdict, seconds: float, phase: str, at
 
 
 def verdict_record(request: Request, verdict: Verdict) -> dict[str, Any]:
-    """Give a verdict as it is recorded and compared: what the sender would see, with masked values."""
+    """Return a verdict as it is recorded and compared: what the sender would see, with masked values."""
     fields: dict[str, Any] = {
         "allowed": verdict.allowed,
         "code": verdict.code if not verdict.allowed else None,

@@ -1,7 +1,7 @@
-"""Running recorded reviews against a bundle: which decisions would be others, and how long they take.
+"""Runs recorded reviews against a bundle: which verdicts differ, and how long they take.
 
-Answers of the queue were recorded with the verdict; they depend on the cluster of that moment and are not replayed:
-its refusals are left out, its warnings are not compared.
+Queue decisions in a recorded verdict depend on the cluster at that time and are not replayed: denials by the queue are
+left out, and its warnings are not compared.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _again(recorded: RecordedReview, bundle: Bundle, facts: Facts, clock: Callab
 
 
 def _value(verdict: dict[str, Any], name: str, of_queue: str) -> Any:
-    """Give a field for comparison: order of warnings aside, and without those of the queue, which begin `of_queue`."""
+    """Return a field for comparison: warnings sorted, without those of the queue, which begin with `of_queue`."""
     value = verdict.get(name)
     if name != "warnings" or not isinstance(value, list):
         return value
@@ -137,14 +137,14 @@ def _value(verdict: dict[str, Any], name: str, of_queue: str) -> Any:
 
 
 def _queue_refused(verdict: dict[str, Any]) -> bool:
-    """Say whether a recorded refusal was the queue's: no evaluated policy put its name before the message."""
+    """Return whether a recorded refusal was the queue's: no evaluated policy put its name before the message."""
     message = str(verdict.get("message") or "")
     names = verdict.get("policies") or ()
     return verdict.get("allowed") is False and not any(message.startswith(f"{name}: ") for name in names)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Give the value below which `percent` of the values are (nearest rank); 0 where there are none."""
+    """Return the value below which `percent` of the values are (nearest rank); 0 where there are none."""
     if not values:
         return 0.0
     ordered = sorted(values)

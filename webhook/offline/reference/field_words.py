@@ -1,4 +1,4 @@
-"""What an editor says of the fields of files: one sentence each. `docs/reference/suites.md` has the same at length."""
+"""Descriptions of file fields for editors, one sentence each. `docs/reference/suites.md` has the long form."""
 
 from __future__ import annotations
 

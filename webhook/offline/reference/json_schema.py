@@ -1,6 +1,6 @@
 """JSON Schema of every kind that Sluice reads, for editors: made from the shapes that files are checked against.
 
-One schema holds for files of any kinds: it looks at `apiVersion` and `kind`. An object of another kind is let be.
+One schema is for files of all kinds: it depends on `apiVersion` and `kind`. Objects of other kinds are not checked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Kind = tuple[tuple[str, ...], str]
 
 
 def of_files() -> Schema:
-    """Give the schema of a file with objects of any kinds."""
+    """Return the schema of a file with objects of any kinds."""
     found = of_kinds()
     known = sorted(kind for versions, kind in found if OWN_VERSION in versions)
     return {
@@ -43,7 +43,7 @@ def of_files() -> Schema:
 
 
 def of_kind(name: str) -> Schema | None:
-    """Give the schema of one kind, in its newest version; None where there is no such kind."""
+    """Return the schema of one kind, in its newest version; None where there is no such kind."""
     for (_, kind), schema in of_kinds().items():
         if kind == name:
             return {"$schema": DRAFT, "title": kind, **schema}
@@ -51,7 +51,7 @@ def of_kind(name: str) -> Schema | None:
 
 
 def of_kinds() -> dict[Kind, Schema]:
-    """Give the schema of every kind, the newest version of a kind first."""
+    """Return the schema of every kind, the newest version of a kind first."""
     found: dict[Kind, Schema] = {((OWN_VERSION,), SUITE): _object(SUITE, SUITE_SHAPE, (OWN_VERSION,))}
     found[(OWN_VERSION,), EXCEPTION] = _object(EXCEPTION, EXCEPTION_SHAPE, (OWN_VERSION,))
     native = tuple(f"{GROUP}/{version}" for version in sorted(VERSIONS, key=len))
@@ -100,7 +100,7 @@ def schema_of(shape: Shape) -> Schema:
 
 
 def _at(schema: Schema, path: str) -> Schema:
-    """Give the schema of a field such as `cases.expect`: through lists and tables as if they were not there."""
+    """Return the schema of a field such as `cases.expect`: through lists and tables as if they were not there."""
     for field in path.split("."):
         schema = _inside(schema)["properties"][field]
     return schema

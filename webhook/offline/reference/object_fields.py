@@ -1,7 +1,7 @@
-"""What each field of the objects means that rules of the queue read, and which field of the API it is.
+"""Descriptions of the fields that queue rules read, with the API field that each comes from.
 
-One row a field: `meaning`, and `api` where it is read from one field of an object, empty where Sluice works it out.
-Names and types are read from the core's own types; a test holds that no field is without words.
+One row a field: `meaning`, and `api` if it comes from one field of an object (empty if Sluice computes it). Names and
+types are read from the core's types; a test checks that every field has a description.
 """
 
 from __future__ import annotations

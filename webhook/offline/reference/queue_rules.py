@@ -88,13 +88,13 @@ _PLAIN: Final = {int: "int", str: "string", bool: "bool", float: "double", type(
 
 
 def page() -> str:
-    """Give the page as Markdown."""
+    """Return the page as Markdown."""
     parts = [HEAD, *_overview(), "", "## Settings", "", *_settings(), "", "## Laws", "", *_laws(), "", "## Points", ""]
     return "\n".join([*parts, *_points(), *_values(), "## Objects", "", *_objects()])
 
 
 def points() -> Iterator[Point]:
-    """Give every point, `admit`, `evict` and `preempt.allowed` among them."""
+    """Yield every point, `admit`, `evict` and `preempt.allowed` among them."""
     from_files = (
         Point(("admit",), "admit", ADMIT, None),
         Point(("evict",), "evict", EVICT, None),
@@ -240,7 +240,7 @@ def _name(cls: type) -> str:
 
 
 def _hint(cls: type, attribute: str) -> Any:
-    """Give the type of an attribute or property."""
+    """Return the type of an attribute or property."""
     member = vars(cls).get(attribute)
     if isinstance(member, property):
         return typing.get_type_hints(member.fget)["return"]
@@ -267,7 +267,7 @@ def _shown(hint: Any) -> str:
 
 
 def _classes(hint: Any) -> list[type]:
-    """Give the data classes in a type."""
+    """Return the data classes in a type."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return [hint]
     return [cls for arg in typing.get_args(hint) for cls in _classes(arg)]
@@ -290,7 +290,7 @@ def _schema_type(node: Mapping[str, Any]) -> str:
 
 
 def _said(path: typing.Sequence[str]) -> str:
-    """Give the schema's sentence about a point, without what the page says already."""
+    """Return the schema's sentence about a point, without what the page says already."""
     text = str(_schema(path)["description"])
     head, colon, rest = text.partition(": ")
     return rest if colon and head.startswith("CEL") else text.removeprefix("CEL, ")

@@ -1,4 +1,4 @@
-"""One example of each rule point: an expression, what it sees, and what it gives. Tests evaluate each of them."""
+"""One example of each rule point: an expression, its variables and its result. Tests evaluate each of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the plain values mean that rules of the queue see and give: rows of the reference page.
+"""Descriptions of the plain values that queue rules read and return: rows of the reference page.
 
-Objects and their fields are read from the core's own types; what is here a type cannot say.
+Objects and their fields are read from the core's types; these rows add what a type cannot say.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Findings and test results as documents other tools read: JSON, SARIF, GitHub annotations, JUnit. Pure text makers."""
+"""Findings and test results for other tools: JSON, SARIF, GitHub annotations, JUnit. Pure: they return text."""

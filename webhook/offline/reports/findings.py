@@ -1,4 +1,4 @@
-"""Findings as one JSON document: a list in file order, and how many of each severity."""
+"""Findings as one JSON document: a list in file order, and the count of each severity."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from webhook.diagnostics import Diagnostic, Severity
 
 
 def as_json(findings: Sequence[Diagnostic]) -> dict[str, Any]:
-    """Give the findings as plain JSON values."""
+    """Return the findings as plain JSON values."""
     return {"findings": [record(f) for f in findings], "summary": counts(findings)}
 
 
 def record(finding: Diagnostic) -> dict[str, Any]:
-    """Give one finding as plain JSON values; what is not known is left out."""
+    """Return one finding as plain JSON values; what is not known is left out."""
     place = finding.place
     fields = {
         "code": finding.code,

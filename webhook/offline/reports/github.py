@@ -11,12 +11,12 @@ _COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severi
 
 
 def commands(findings: Iterable[Diagnostic]) -> str:
-    """Give a workflow command per finding, a line each; nothing where there are none."""
+    """Return a workflow command per finding, a line each; nothing where there are none."""
     return "".join(annotation(finding) + "\n" for finding in findings)
 
 
 def annotation(finding: Diagnostic) -> str:
-    """Give the workflow command of one finding."""
+    """Return the workflow command of one finding."""
     place = finding.place
     fields = {"file": place.file, "line": place.line, "col": place.column, "title": finding.code}
     if place.column and place.length:

@@ -46,7 +46,7 @@ class JunitSuite:
 
 
 def junit(suites: Sequence[JunitSuite], name: str = "sluice") -> str:
-    """Give the XML document, with its declaration and a line break at the end."""
+    """Return the XML document, with its declaration and a line break at the end."""
     cases = [case for suite in suites for case in suite.cases]
     root = ElementTree.Element("testsuites", {"name": clean(name), **_totals(cases, ("failures", "errors"))})
     for suite in suites:

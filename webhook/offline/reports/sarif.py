@@ -15,7 +15,7 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 
 
 def sarif(findings: Sequence[Diagnostic], titles: Mapping[str, str]) -> dict[str, Any]:
-    """Give the log: one run, a rule per code that was found, a result per finding.
+    """Return the log: one run, a rule per code that was found, a result per finding.
 
     `titles` says in one sentence what each code is about; a code without one is its own title.
     """

@@ -1,4 +1,4 @@
-"""Output for people: findings as `Diagnostic.render` gives them, coloured on a terminal, and tables without lines."""
+"""Text output: findings as `Diagnostic.render` returns them, coloured on a terminal, and tables without lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOURS: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", S
 
 
 def styled(finding: Diagnostic, width: int = WIDTH) -> Text:
-    """Give one finding: the place plain, severity and code in colour, the caret in the same, the hint in green."""
+    """Return one finding: the place plain, severity and code in colour, the caret in the same, the hint in green."""
     colour = COLOURS[finding.severity]
     first, *rest = finding.render(width).split("\n")
     place, mark = f"{finding.place}: ", f"{finding.severity}[{finding.code}]"
@@ -28,7 +28,7 @@ def styled(finding: Diagnostic, width: int = WIDTH) -> Text:
 
 
 def plain_table(title: str, *columns: str) -> Table:
-    """Give an empty table without lines; text that is too wide for a column is wrapped."""
+    """Return an empty table without lines; text that is too wide for a column is wrapped."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -36,6 +36,6 @@ def plain_table(title: str, *columns: str) -> Table:
 
 
 def summary(findings: Sequence[Diagnostic], files: int) -> Text:
-    """Give the last line: how many findings of each severity in how many files."""
+    """Return the last line: how many findings of each severity in how many files."""
     worst = next((COLOURS[s] for s in Severity if any(f.severity is s for f in findings)), "bold green")
     return Text.assemble((sentence(findings), worst), f" in {files} file{'s' if files != 1 else ''}")

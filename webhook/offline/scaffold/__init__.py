@@ -33,7 +33,7 @@ class Scaffolded:
 
 
 def files(ci: str, wheel: Wheel | None = None) -> tuple[Scaffolded, ...]:
-    """Give the files for a CI system (`github`, `gitlab`, `none`), sorted by path; it installs the wheel."""
+    """Return the files for a CI system (`github`, `gitlab`, `none`), sorted by path; it installs the wheel."""
     unwanted = {first for system, first in CI.items() if system != ci}
     root = resources.files("webhook.offline.scaffold") / "files"
     texts = {path: _filled(entry.read_text(encoding="utf-8"), wheel) for path, entry in _walk(root, "")}

@@ -1,4 +1,4 @@
-"""The repository that does what a cluster's Kueue does: its objects, settings and policies, with a suite over them."""
+"""A repository that replaces a cluster's Kueue: its objects, settings and policies, with a suite for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEMA_LINE: Final = "# yaml-language-server: $schema=../.sluice/schema.json\n"
 
 
 def repository_files(setup: KueueSetup, ci: str, wheel: Wheel | None = None) -> tuple[Scaffolded, ...]:
-    """Give the files of the repository, sorted by path. Raises SourceError where the policies cannot be loaded."""
+    """Return the files of the repository, sorted by path. Raises SourceError where the policies cannot be loaded."""
     kept = [file for file in files(ci, wheel) if not file.path.startswith(SAMPLES)]
     texts = {file.path: file.data for file in kept}
     for path, objects in setup.files.items():
@@ -47,7 +47,7 @@ def repository_files(setup: KueueSetup, ci: str, wheel: Wheel | None = None) -> 
 
 
 def _configuration(setup: KueueSetup) -> str:
-    """Give `.sluice.yaml`: what the commands and `sluice serve` take into force."""
+    """Return `.sluice.yaml`: what the commands and `sluice serve` take into force."""
     policies = "".join(f"- {name}\n" for name in ("policies", *setup.policies))
     kueue = f"# Features of the queues, in the form of Kueue's Configuration.\nkueueConfig: {CONFIGURATION}\n"
     return (
@@ -84,7 +84,7 @@ def _differences(told: Sequence[ImportNote]) -> Iterator[str]:
 
 
 def _suite(setup: KueueSetup) -> Object | None:
-    """Give a suite with a case for each LocalQueue: a small job that names it is held, and what the queue says."""
+    """Return a suite with a case for each LocalQueue: a small job that names it is held, and what the queue says."""
     bundle = load_bundle([located(name) for name in setup.policies])
     rules = rules_among((), (setup.rules,))
     suite: Object = {"apiVersion": GROUP, "kind": "Suite", "metadata": {"name": "queues"}}
@@ -104,14 +104,14 @@ def _suite(setup: KueueSetup) -> Object | None:
 
 
 def _cases(setup: KueueSetup) -> Iterator[dict[str, Any]]:
-    """Give a case for each of the first LocalQueues, without its expectation."""
+    """Yield a case for each of the first LocalQueues, without its expectation."""
     queues = {obj["metadata"]["name"]: obj for obj in setup.objects if obj["kind"] == "ClusterQueue"}
     for door in [obj for obj in setup.objects if obj["kind"] == "LocalQueue"][:FEW]:
         yield _case(door, queues.get(door["spec"].get("clusterQueue")))
 
 
 def _case(door: Object, queue: Object | None) -> dict[str, Any]:
-    """Give a case without its expectation: one pod that asks for one unit of what the ClusterQueue covers first."""
+    """Return a case without its expectation: one pod that asks for one unit of what the ClusterQueue covers first."""
     namespace, name = door["metadata"]["namespace"], door["metadata"]["name"]
     groups = (queue or {}).get("spec", {}).get("resourceGroups") or ()
     resources = {resource: "1" for group in groups[:1] for resource in group.get("coveredResources", ())[:1]}

@@ -1,7 +1,7 @@
 """`sluice add`: the library of policies to choose from, and copies of them in a repository.
 
-A folder of the library has `policy.yaml`, `suite.yaml` and, for some, `cases/`. What it says of itself is the
-annotation `sluice.dev/docs` of its first document.
+A folder of the library has `policy.yaml`, `suite.yaml` and, for some, `cases/`. Its description is the annotation
+`sluice.dev/docs` of its first document.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Copied:
 
 
 def library() -> list[LibraryPolicy]:
-    """Give every policy of the library, by name. Raises SourceError where a file of it cannot be read."""
+    """Return every policy of the library, by name. Raises SourceError where a file of it cannot be read."""
     return [described(name) for name in library_names()]
 
 
 def described(name: str) -> LibraryPolicy:
-    """Give what a policy of the library says of itself. Raises SourceError."""
+    """Return what a policy of the library says of itself. Raises SourceError."""
     documents = read_file(library_folder(name) / "policy.yaml")
     first = documents[0]
     docs = first.at(("metadata", "annotations", "sluice.dev/docs"))

@@ -1,6 +1,6 @@
 """The wheel that a repository's CI installs Sluice from: a URL or a copy in the repository, always with its SHA-256.
 
-Never a bare name: until the distribution is published, its name on a package index may be anybody's.
+Never a bare name: until Sluice is published, anyone may register its name on a package index.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Wheel:
 
 
 def read_wheel(given: str) -> Wheel:
-    """Give the wheel at an https URL with `#sha256=`, or at a path; raises ValueError, OSError where there is none."""
+    """Return the wheel at an https URL with `#sha256=`, or at a path. Raises ValueError, OSError if there is none."""
     return _remote(given) if "://" in given else _local(Path(given))
 
 
 def install_commands(wheel: Wheel | None) -> tuple[str, ...]:
-    """Give the lines of shell that install Sluice in CI; without a wheel they fail, and say what to write."""
+    """Return the lines of shell that install Sluice in CI; without a wheel they fail, and say what to write."""
     return MISSING if wheel is None else (f'pip install "{wheel.url}"',)
 
 

@@ -1,1 +1,1 @@
-"""`sluice simulate`: a trace of work against queues and rules in virtual time."""
+"""`sluice simulate`: runs a trace of jobs against queues and rules in virtual time."""

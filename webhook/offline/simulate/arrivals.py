@@ -1,4 +1,4 @@
-"""A trace: which work arrives when, for how long it runs, and what it asks for. CSV, JSON lines and SWF.
+"""Reads a trace of arrivals: when each job arrives, how long it runs, and its request. CSV, JSON lines and SWF.
 
 A trace says nothing about quota; the queues come from state files, or with the trace from a generator file.
 """

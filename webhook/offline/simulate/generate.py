@@ -1,6 +1,6 @@
-"""Queues and a trace from one generator file: cohorts of equal queues, and classes of work that arrives in each.
+"""Makes queues and arrivals from one generator file: cohorts of equal queues, and classes of jobs that arrive in each.
 
-The form of Kueue's performance runner, in our own words; nothing in it is random.
+It corresponds to the generator of Kueue's performance runner; arrivals are at fixed intervals, not random.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A simulation as an SVG: use of quota by queue and waiting work over time, one column for each rule set.
+"""A simulation as an SVG: used quota by queue and waiting jobs over time, one column per rule set.
 
-Drawn by a template of ours: no plotting library, the same bytes for the same run.
+Rendered by a template, without a plotting library: the same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _points(values: Sequence[float], most: float) -> list[str]:
 
 
 def _series(outcome: SimulationResult, end: int, value: Callable[[UsageSample], float]) -> list[float]:
-    """Give the time-weighted mean of a sample's value in each of `BUCKETS` equal spans."""
+    """Return the time-weighted mean of a sample's value in each of `BUCKETS` equal spans."""
     sums = [0.0] * BUCKETS
     width = end / BUCKETS
     samples = outcome.samples

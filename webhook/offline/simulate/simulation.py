@@ -1,4 +1,4 @@
-"""A trace against queues and rules in virtual time: the queue core decides, and admitted work runs for its time.
+"""Runs a trace against queues and rules in virtual time: the queue core decides, and admitted jobs run for their time.
 
 Deterministic: the clock goes from event to event, and events of one time are taken in a fixed order.
 """
@@ -153,12 +153,12 @@ class _Simulation(Witness):
 
 
 def pod_sets_of(arrival: Arrival) -> tuple[PodSet, ...]:
-    """Give the pods of an arrival."""
+    """Return the pods of an arrival."""
     return (PodSet("main", arrival.count, arrival.requests, arrival.least),)
 
 
 def workload_of(arrival: Arrival, pod_sets: tuple[PodSet, ...]) -> Workload:
-    """Give an arrival as the core's workload; its UID is its name, its time that of its arrival."""
+    """Return an arrival as the core's workload; its UID is its name, its time that of its arrival."""
     return Workload(
         arrival.namespace,
         arrival.name,

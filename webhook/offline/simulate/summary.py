@@ -1,4 +1,4 @@
-"""What a simulation comes to, in numbers: waits, preemptions, use and fairness, per queue and class."""
+"""The metrics of a simulation: waiting times, preemptions, utilization and fairness, per queue and class."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def summarise(outcome: SimulationResult, by: Sequence[str] = ("queue", "class"))
 
 
 def jain(values: Iterable[float]) -> float:
-    """Give Jain's fairness index: 1 where all values are equal, 1/n where one has everything; 1 for no values."""
+    """Return Jain's fairness index: 1 where all values are equal, 1/n where one has everything; 1 for no values."""
     numbers = list(values)
     squares = sum(x * x for x in numbers)
     return sum(numbers) ** 2 / (len(numbers) * squares) if squares else 1.0
 
 
 def capacity(snapshot: Snapshot) -> dict[str, int]:
-    """Give all nominal quota by resource, cohorts' own included."""
+    """Return all nominal quota by resource, cohorts' own included."""
     total: dict[str, int] = defaultdict(int)
     owned = [q.resource_groups for q in snapshot.cluster_queues] + [c.resource_groups for c in snapshot.cohorts]
     for flavor in (f for groups in owned for group in groups for f in group.flavors):
@@ -80,7 +80,7 @@ def capacity(snapshot: Snapshot) -> dict[str, int]:
 
 
 def utilisation(samples: Sequence[UsageSample], quota: Mapping[str, int], end: int) -> dict[str, float]:
-    """Give the time-weighted mean of use per resource, as a fraction of quota, from the first event to `end`."""
+    """Return the time-weighted mean of use per resource, as a fraction of quota, from the first event to `end`."""
     held = integral(samples, end)
     span = end - samples[0].at if samples else 0
     used: dict[str, float] = defaultdict(float)
@@ -90,7 +90,7 @@ def utilisation(samples: Sequence[UsageSample], quota: Mapping[str, int], end: i
 
 
 def integral(samples: Sequence[UsageSample], end: int) -> dict[tuple[str, str], float]:
-    """Give use times milliseconds, by (queue, resource)."""
+    """Return use times milliseconds, by (queue, resource)."""
     total: dict[tuple[str, str], float] = defaultdict(float)
     for i, sample in enumerate(samples):
         until = min(samples[i + 1].at if i + 1 < len(samples) else end, end)
@@ -101,7 +101,7 @@ def integral(samples: Sequence[UsageSample], end: int) -> dict[tuple[str, str], 
 
 
 def fairness(outcome: SimulationResult) -> float:
-    """Give Jain's index over the queues' dominant use by weight, in the time in which every queue had work.
+    """Return Jain's index over the queues' dominant use by weight, in the time in which every queue had work.
 
     Outside that time a queue that wants nothing gets nothing, which is no one's fault. Queues without work in the
     whole trace, and of weight 0, are left out.
@@ -121,7 +121,7 @@ def fairness(outcome: SimulationResult) -> float:
 
 
 def _dominant(sample: UsageSample, parts: Mapping[str, Sequence[tuple[tuple[str, str], int]]]) -> dict[str, float]:
-    """Give the largest share of all quota that each queue uses; those that use nothing are left out.
+    """Return the largest share of all quota that each queue uses; those that use nothing are left out.
 
     `parts` are what to look up for a queue, each with the whole quota of its resource.
     """
@@ -153,5 +153,5 @@ def _row(queue: str, group: str, jobs: Sequence[SimulatedJob]) -> SummaryRow:
 
 
 def percentile(ordered: Sequence[int], part: float) -> int:
-    """Give the nearest-rank percentile of sorted values; 0 of none."""
+    """Return the nearest-rank percentile of sorted values; 0 of none."""
     return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0

@@ -1,4 +1,4 @@
-"""A simulation as tables for a terminal, and as plain values; two rule sets beside each other."""
+"""A simulation as tables for a terminal, and as plain values; two rule sets side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = ("Jobs", "Finished", "Wait mean", "median", "p90", "max", "Preempted",
 
 
 def tables(summaries: Sequence[Summary]) -> Iterator[Table]:
-    """Give a table of the totals, then one of the rows; of several rule sets each row stands under its like."""
+    """Yield a table of the totals, then one of the rows; of several rule sets each row stands under its like."""
     yield _totals(summaries)
     table = plain_table("by queue and class", "Queue", "Class", *(("Rules",) if len(summaries) > 1 else ()), *COLUMNS)
     keys = sorted({(r.queue, r.group) for s in summaries for r in s.rows})
@@ -30,7 +30,7 @@ def tables(summaries: Sequence[Summary]) -> Iterator[Table]:
 
 
 def document(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
-    """Give the summaries as values for JSON; times in milliseconds."""
+    """Return the summaries as values for JSON; times in milliseconds."""
     return [asdict(s) for s in summaries]
 
 

@@ -1,4 +1,4 @@
-"""The rows of a trace file: CSV, JSON lines and SWF, each row with the places of its columns."""
+"""Parses the rows of a trace file: CSV, JSON lines and SWF, each row with the places of its columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TraceRow:
     spans: Callable[[], Mapping[str, Span]]
 
     def diagnostic(self, file: str, error: RowError) -> Diagnostic:
-        """Say what is wrong with the row, at the column that is meant."""
+        """Return what is wrong with the row, at its column."""
         place = Place(file, self.line, *self.spans().get(error.column, (1, 0)))
         return Diagnostic("TRACE001", place, str(error), source=self.source, hint=error.hint)
 
@@ -64,7 +64,7 @@ def _csv(text: str) -> Iterator[TraceRow]:
 
 
 def _csv_spans(line: str, names: tuple[str, ...]) -> Mapping[str, Span]:
-    """Give the places of the fields; of a row that goes over several lines they are not known."""
+    """Return the places of the fields; of a row that goes over several lines they are not known."""
     found = [(match.start(1) + 1, len(match[1])) for match in _CSV_FIELD.finditer(line)]
     return dict(zip(names, found, strict=False)) if len(found) >= len(names) else {}
 
@@ -84,7 +84,7 @@ def _json_row(line: str) -> Mapping[str, Any] | RowError:
 
 
 def _json_spans(line: str) -> Mapping[str, Span]:
-    """Give the places of the fields of a line, and of the resources under `requests`."""
+    """Return the places of the fields of a line, and of the resources under `requests`."""
     try:
         (document,) = documents.read(line)
     except (SourceError, ValueError):

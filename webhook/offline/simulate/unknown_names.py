@@ -1,4 +1,4 @@
-"""What a trace names and the queues do not have: a queue, or a resource, without which a job could never start."""
+"""Names in a trace that the queues do not have: a queue or a resource, without which a job can never start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Coverage: which rule of a policy, and which branch of its expressions, no case has run.
 
 Expressions are evaluated a second time by a program that reports every part's value. A branch is an arm of `? :`, or
-what stands right of `&&` or `||`; it ran where the part left of it came out so that it had to.
+the right side of `&&` or `||`, which counts as run if the left side did not decide the result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Watcher:
         self._size = planner.size
 
     def watched(self) -> Program:
-        """Give the program that is called through this."""
+        """Return the program that is called through this."""
         return replace(self.program, call=self.call, metered=self.metered)
 
     def call(self, *values: object) -> object:
@@ -79,7 +79,7 @@ class Coverage:
         self.outcomes.add((policy.name, policy.mutating, clause, index, outcome))
 
     def branches(self) -> Iterator[Branch]:
-        """Give every branch of every policy that takes effect."""
+        """Yield every branch of every policy that takes effect."""
         for policy in self.policies:
             if policy.bindings:
                 yield from self._rules(policy)
@@ -107,7 +107,7 @@ class Coverage:
 
 
 def watched(bundle: Bundle) -> tuple[Bundle, Watchers]:
-    """Give the bundle with expressions that are watched, and what watches them; its verdicts are the same."""
+    """Return the bundle with expressions that are watched, and what watches them; its verdicts are the same."""
     watchers: dict[Program, Watcher] = {}
     policies = tuple(_watched(policy, watchers) for policy in bundle.policies)
     made = replace(
@@ -158,7 +158,7 @@ def _named(policy: Policy) -> Iterator[tuple[str, Expression]]:
 
 
 def _parts(policy: Policy, clause: str, expression: Expression, watcher: Watcher) -> Iterator[Branch]:
-    """Give the branches inside one expression."""
+    """Yield the branches inside one expression."""
     for node, deciding, wanted, word in _forks(expression.program.checked.root):
         ran = (deciding.id, wanted) in watcher.values
         what = f"{clause}: {word}"
@@ -166,7 +166,7 @@ def _parts(policy: Policy, clause: str, expression: Expression, watcher: Watcher
 
 
 def _forks(root: nodes.Node) -> Iterator[tuple[nodes.Node, nodes.Node, bool, str]]:
-    """Give (branch, the part that decides on it, the value it must have, words) below a node."""
+    """Yield (branch, the part that decides on it, the value it must have, words) below a node."""
     todo = [root]
     while todo:
         node = todo.pop()
@@ -188,7 +188,7 @@ def _forks(root: nodes.Node) -> Iterator[tuple[nodes.Node, nodes.Node, bool, str
 
 
 def _generated(node: nodes.Call) -> bool:
-    """Say whether a macro made the node: it speaks of the macro's own accumulator."""
+    """Return whether a macro made the node: it speaks of the macro's own accumulator."""
     inner = (arg for arg in node.args if isinstance(arg, nodes.Call))
     return any(map(_accumulates, node.args)) or any(_accumulates(a) for call in inner for a in call.args)
 

@@ -1,4 +1,4 @@
-"""Comparing what a case expects with what came of it; every difference is a finding at the line that expected it."""
+"""Compares the result of a case with what it expects; every difference is a finding at the line of the expectation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judged:
 
 
 def problems(case: Case, judged: Judged) -> Iterator[Diagnostic]:
-    """Give what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched.
+    """Yield what is not as expected: SUI010 verdict, SUI011 words, SUI012 object, SUI013 queue, SUI014 unmatched.
 
     Where no policy is for the object, and one should be, nothing else is reported.
     """
@@ -131,13 +131,13 @@ def _object(case: Case, judged: Judged, expect: dict[str, Any]) -> Iterator[Diag
 
 
 def whole(case: Case, value: Any, request: Request, resources: ResourceScopes) -> Any:
-    """Give the whole object a case expects, with the defaults and the namespace that the request's object got."""
+    """Return the whole object a case expects, with the defaults and the namespace that the request's object got."""
     wanted = resolve(case, value)[0]
     return received(wanted, resources, Sender(namespace=request.namespace or "default"))
 
 
 def missing(wanted: Any, found: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
-    """Give the places where `found` does not contain `wanted`; a null says that a field must not be there.
+    """Yield the places where `found` does not contain `wanted`; a null says that a field must not be there.
 
     Lists are compared item by item, of maps in them only the fields named.
     """
@@ -165,7 +165,7 @@ def _queue(case: Case, queue: QueueResult, expect: dict[str, Any]) -> Iterator[D
 
 
 def finds(pattern: str) -> Callable[[str], bool]:
-    """Give the test for a pattern: a regular expression to be found; a text that is none is looked for as it is."""
+    """Return the test for a pattern: a regular expression to be found; a text that is none is looked for as it is."""
     try:
         compiled = re.compile(pattern, re.DOTALL)
     except re.error:

@@ -1,4 +1,4 @@
-"""What the queue would do with the object of a case: the core and rules of the cluster, on the case's objects."""
+"""The queue's decision for the object of a case, by the queue core on the case's objects."""
 
 from __future__ import annotations
 

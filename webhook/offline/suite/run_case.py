@@ -1,4 +1,4 @@
-"""Running the cases of a suite: the same functions as the server's, with the case's objects as the cluster."""
+"""Runs the cases of a suite by the same functions as the server, with the case's objects as the cluster."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _unlike(case: Case, wanted: str, text: str) -> Iterable[Diagnostic]:
 
 
 def moment(case: Case) -> float:
-    """Give the time of a case, in seconds since 1970."""
+    """Return the time of a case, in seconds since 1970."""
     found = read_date(case.spec["now"]) if "now" in case.spec else None
     return DEFAULT_NOW if found is None else found
 

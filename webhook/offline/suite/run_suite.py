@@ -1,4 +1,4 @@
-"""One suite of a run: its cases against its policies, and which branches of them they ran. In this process."""
+"""Runs one suite in this process: its cases against its policies, with the branches that they cover."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SuiteResult:
 
 
 def picked(suite: Suite, pattern: str) -> list[Case]:
-    """Give the cases whose `suite//case` matches. Raises re.error where the pattern is none."""
+    """Return the cases whose `suite//case` matches. Raises re.error where the pattern is none."""
     wanted = re.compile(pattern)
     return [case for case in suite.cases if wanted.search(case.title)]
 

@@ -1,4 +1,4 @@
-"""One run of suites: which cases, against which policies, with what came of them and what was covered."""
+"""One run of suites: the cases and policies, their results and coverage."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _covered(parts: Iterable[SuiteResult], paths: Sequence[Path]) -> tuple[Branc
 
 
 def report(session: Session) -> list[ReportSuite]:
-    """Give the results in the form the reports write."""
+    """Return the results in the form the reports write."""
     groups: dict[str, list[ReportCase]] = {}
     for result in session.results:
         case, findings = result.case, result.findings

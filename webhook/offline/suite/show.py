@@ -1,4 +1,4 @@
-"""The results of a session for people and for programs: terminal text, and one JSON document."""
+"""The results of a session as terminal text, and as one JSON document."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TITLES: Final = {
 
 
 def lines(session: Session, *, every: bool = True, missed: bool = False) -> Iterator[Text]:
-    """Give the results as lines of text: cases under their suites, then coverage, then the sum."""
+    """Yield the results as lines of text: cases under their suites, then coverage, then the sum."""
     suite = ""
     for result in session.results:
         if not every and result.outcome in (CaseOutcome.PASSED, CaseOutcome.SKIPPED):
@@ -117,7 +117,7 @@ def _sum(session: Session) -> Text:
 
 
 def as_json(session: Session) -> dict[str, Any]:
-    """Give the results as plain JSON values."""
+    """Return the results as plain JSON values."""
     return {
         "cases": [_case_json(result) for result in session.results],
         "coverage": {
@@ -156,5 +156,5 @@ def _case_json(result: Result) -> dict[str, Any]:
 
 
 def findings_of(session: Session) -> list[Diagnostic]:
-    """Give all findings, of failed cases and unreadable files as errors and of missed branches as notes."""
+    """Return all findings, of failed cases and unreadable files as errors and of missed branches as notes."""
     return [*session.broken, *(f for r in session.results for f in r.findings), *(b.finding for b in session.missed)]

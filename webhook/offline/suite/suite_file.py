@@ -1,6 +1,6 @@
-"""Suite files (sluice.dev/v1alpha1): named cases that say what policies do with an object. Reading and checking them.
+"""Reads and checks suite files (sluice.dev/v1alpha1): named cases that state what policies do with an object.
 
-Running a case is in `run_case.py`. Unknown fields are errors with a line, as in policy files.
+Cases are run by `run_case.py`. Unknown fields are errors with a line, as in policy files.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _suite(document: Document, file: Path) -> Suite:
 
 
 def _policies(document: Document, folder: Path, at: int) -> Path:
-    """Give the path of an entry of `policies`: beside the suite, or of a shipped policy. Raises SourceError."""
+    """Return the path of an entry of `policies`: beside the suite, or of a shipped policy. Raises SourceError."""
     route: Route = ("policies", at)
     named = document.at(route)
     try:
@@ -200,7 +200,7 @@ def _policies(document: Document, folder: Path, at: int) -> Path:
 
 
 def _laws(suite: Suite, tried: set[Path]) -> Iterator[Case]:
-    """Give a case for each law that the suite's rules of the queue keep, unless an earlier suite has tried them."""
+    """Yield a case for each law that the suite's rules of the queue keep, unless an earlier suite has tried them."""
     for file in files_of(suite.policies, []):
         if file.resolve() in tried or not _names_laws(file):
             continue
@@ -233,7 +233,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _mistakes(suite: Suite) -> Iterator[Diagnostic]:
-    """Give what the shape cannot say: names that come twice, cases without an object, dates that are none."""
+    """Yield what the shape cannot say: names that come twice, cases without an object, dates that are none."""
     seen: set[str] = set()
     for case in suite.cases:
         if case.name in seen:
@@ -249,7 +249,7 @@ def _mistakes(suite: Suite) -> Iterator[Diagnostic]:
 
 
 def resolve(case: Case, value: Any) -> list[Any]:
-    """Give the objects of a field: inline ones as they are, texts as files beside the suite. Raises SourceError."""
+    """Return the objects of a field: inline ones as they are, texts as files beside the suite. Raises SourceError."""
     found: list[Any] = []
     for item in _listed(value):
         if isinstance(item, str):
@@ -273,7 +273,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """Say whether a value can be an object, complete or not."""
+    """Return whether a value can be an object, complete or not."""
     if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
         return False
     return all(isinstance(value.get(field, ""), str) for field in ("apiVersion", "kind"))

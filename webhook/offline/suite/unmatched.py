@@ -1,4 +1,4 @@
-"""Why no policy is for the object of a case: the first thing that keeps each of them from it, and how to mend it."""
+"""Explains why no policy matches the object of a case: the first reason for each policy, and how to fix it."""
 
 from __future__ import annotations
 

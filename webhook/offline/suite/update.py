@@ -1,4 +1,4 @@
-"""Writing what came of a case into its suite file: only the expected patch or object is rewritten, all else is kept."""
+"""`sluice test --update`: writes the result of a case into its suite file, as the expected patch or object only."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _rewrite(file: Path, changes: list[Edit]) -> None:
 
 
 def _end(text: list[str], node: YamlNode) -> int:
-    """Give the index of the value's last line; a block ends before the blank lines and comments that follow it."""
+    """Return the index of the value's last line; a block ends before the blank lines and comments that follow it."""
     end = node.end_line - 1
     if node.end_column == 1 or not text[end][: node.end_column - 1].strip():
         end -= 1

@@ -1,7 +1,7 @@
-"""Suites in several processes: each worker is given one suite file after the other, and sends back every result.
+"""Runs suites in several processes: each worker gets one suite file after the other, and sends back every result.
 
-A worker that dies is a failure of the case it was at; a new one takes its place. What comes out does not depend on how
-many there are. Running one suite is `run_suite.py`'s.
+If a worker dies, its current case fails and a new worker replaces it. The results do not depend on the number of
+workers. One suite is run by `run_suite.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ALIVE: Final = 2.0
 
 
 def worker_count(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int:
-    """Say how many processes to use: `jobs`, or as many as there are cores where there are cases enough for them."""
+    """Return how many processes to use: `jobs`, or one per core if there are enough cases."""
     if jobs is not None:
         return min(jobs, len(suites))
     cases = sum(len(picked(suite, pattern)) for suite in suites)
@@ -114,7 +114,7 @@ class _Workers:
         self._give(worker)
 
     def _give(self, worker: _Worker) -> None:
-        """Give the next suite: one whose policies the worker has, else one whose policies nobody has, else the next."""
+        """Send the next suite, preferably one whose policies the worker has, else whose policies no worker has."""
         if not self.todo:
             worker.door.send(None)
             worker.door.close()
@@ -151,7 +151,7 @@ class _Workers:
 
 
 def _received(door: Connection) -> Result | SuiteResult | None:
-    """Give what a worker says; None where it is dead."""
+    """Return what a worker says; None where it is dead."""
     try:
         said: Result | SuiteResult = door.recv()
     except (EOFError, OSError):
@@ -160,7 +160,7 @@ def _received(door: Connection) -> Result | SuiteResult | None:
 
 
 def _of_lost(suite: Suite, worker: _Worker, how: str) -> SuiteResult:
-    """Give the part of a suite whose worker died: what it had sent, an error at the next case, the rest not run."""
+    """Return the part of a suite whose worker died: what it had sent, an error at the next case, the rest not run."""
     left = worker.cases[len(worker.results) :]
     if not left:
         return SuiteResult(broken=(Diagnostic("SUI003", Place(str(suite.file)), f"the worker process {how}"),))

@@ -1,1 +1,1 @@
-"""What rules read off documents: policies, expressions, quotas, amounts."""
+"""Lenient readers that lint rules share: policies, expressions, quotas, amounts."""

@@ -1,4 +1,4 @@
-"""Reading quantities in files: what is not one is None here, and a finding of its own elsewhere."""
+"""Reads quantities in files: None for an invalid one, which is a finding of another rule."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def amounts(values: Any) -> dict[str, Quantity]:
 
 
 def is_whole(value: Quantity) -> bool:
-    """Say whether it is a whole number; only what is below a billionth is rounded."""
+    """Return whether it is a whole number; only what is below a billionth is rounded."""
     return value.nanos % 10**9 == 0
 
 
 def is_extended(resource: str) -> bool:
-    """Say whether a resource is extended, such as `nvidia.com/gpu`: whole units, and no overcommit.
+    """Return whether a resource is extended, such as `nvidia.com/gpu`: whole units, and no overcommit.
 
     Those outside `kubernetes.io` that are no quota names (core/helper IsExtendedResourceName).
     """
@@ -41,5 +41,5 @@ def is_extended(resource: str) -> bool:
 
 
 def overcommits(resource: str) -> bool:
-    """Say whether a limit may be above its request (core/helper IsOvercommitAllowed)."""
+    """Return whether a limit may be above its request (core/helper IsOvercommitAllowed)."""
     return not is_extended(resource) and not resource.startswith("hugepages-")

@@ -1,6 +1,6 @@
-"""Looking at expressions as trees: equal parts, parts that are constant, what a condition comes to whatever the object.
+"""Static analysis of expressions: equal parts, constant parts, and conditions that do not depend on the object.
 
-A careful judge: `None` means that it depends. Errors at run time are not thought of; the trial rules see those.
+`None` means that the result depends on the object. Run-time errors are not considered; the trial rules find those.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Facts = Mapping[str, frozenset[str]]
 
 
 def key(node: Any) -> Any:
-    """Give a value that is equal for expressions that are written alike, wherever they stand."""
+    """Return a value that is equal for expressions that are written alike, wherever they stand."""
     if isinstance(node, Node | nodes.MapEntry | nodes.Field):
         named = (f.name for f in fields(node) if f.name not in ("id", "pos"))
         return (type(node).__name__, *(key(getattr(node, name)) for name in named))
@@ -27,7 +27,7 @@ def key(node: Any) -> Any:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Give a tree's nodes, parents first."""
+    """Yield a tree's nodes, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -40,7 +40,7 @@ def names(node: Node) -> set[str]:
 
 
 def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
-    """Say what a condition comes to: always true, never true, or (None) that it depends.
+    """Return True if a condition is always true, False if it never is, None if it depends on the object.
 
     `known` are conditions that hold already, by their key.
     """
@@ -67,13 +67,13 @@ def truth(node: Node, facts: Facts, known: Mapping[Any, bool]) -> bool | None:
 
 
 def _alike(node: Node, known: Mapping[Any, bool]) -> bool:
-    """Say whether a key may be that of a node: its first words are. Keys are as long as what they are of."""
+    """Return whether a key may be that of a node: its first words are. Keys are as long as what they are of."""
     word = key(node.function) if isinstance(node, Call) else None
     return any(k[0] == type(node).__name__ and word in (None, k[1]) for k in known)
 
 
 def junction(function: str, node: Node) -> list[Node]:
-    """Give the parts of a chain of `&&` or of `||`."""
+    """Return the parts of a chain of `&&` or of `||`."""
     if isinstance(node, Call) and node.function == function:
         return [part for arg in node.args for part in junction(function, arg)]
     return [node]
@@ -95,7 +95,7 @@ def _opposites(parts: list[Node]) -> bool:
 
 
 def _at_odds(parts: list[Node], function: str) -> bool:
-    """Say whether one value is compared with two constants: `a == 1 && a == 2`, `a != 1 || a != 2`."""
+    """Return whether one value is compared with two constants: `a == 1 && a == 2`, `a != 1 || a != 2`."""
     constants: dict[Any, object] = {}
     for part in parts:
         if not isinstance(part, Call) or part.function != function:

@@ -1,6 +1,6 @@
-"""Reading policies and bindings for the lint rules: who binds whom, which resources a rule names, all expressions.
+"""Reads policies and bindings for the lint rules: which bindings name which policies, resource rules, all expressions.
 
-Lenient on purpose: a policy that cannot be loaded is still looked at. Loading them for good is `webhook.policy`'s.
+It is lenient: a policy that cannot be loaded is still linted. `webhook.policy.loading` loads policies for evaluation.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ BINDINGS: Final = (VALIDATING + BINDING, MUTATING + BINDING)
 
 
 def policies(context: LintContext) -> Iterator[Subject]:
-    """Give the validating and mutating policies."""
+    """Return the validating and mutating policies."""
     return context.of(GROUP, *POLICIES)
 
 
 def bindings(context: LintContext) -> Iterator[Subject]:
-    """Give the bindings of both kinds."""
+    """Return the bindings of both kinds."""
     return context.of(GROUP, *BINDINGS)
 
 
 def bindings_of(context: LintContext, policy: Subject) -> list[Subject]:
-    """Give the bindings that name a policy."""
+    """Return the bindings that name a policy."""
     found = context.of(GROUP, policy.gvk.kind + BINDING)
     return [b for b in found if b.text("spec", "policyName") == policy.name]
 
 
 def enforced(context: LintContext, policy: Subject) -> list[Subject]:
-    """Give the bindings by which a policy can change or refuse something, not only warn or audit."""
+    """Return the bindings by which a policy can change or refuse something, not only warn or audit."""
     mutating = policy.gvk.kind == MUTATING
     return [b for b in bindings_of(context, policy) if mutating or "Deny" in b.strings("spec", "validationActions")]
 
@@ -59,7 +59,7 @@ _PATCHES: Final = (("applyConfiguration", "expression"), ("jsonPatch", "expressi
 
 
 def expressions(policy: Subject) -> Iterator[PolicyExpression]:
-    """Give every CEL expression of a policy, in the order in which they are evaluated."""
+    """Yield every CEL expression of a policy, in the order in which they are evaluated."""
     for role, fields in _LISTS:
         for path, item in policy.each("spec", role):
             for field in fields:
@@ -72,25 +72,25 @@ def expressions(policy: Subject) -> Iterator[PolicyExpression]:
 
 
 def match_rules(policy: Subject, field: str = "resourceRules") -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Give the resource rules of a policy (or binding), each with its path."""
+    """Yield the resource rules of a policy (or binding), each with its path."""
     where = "matchResources" if policy.gvk.kind in BINDINGS else "matchConstraints"
     yield from policy.each("spec", where, field)
 
 
 def words(rule: dict[str, Any], field: str) -> list[str]:
-    """Give the strings of a list of a resource rule."""
+    """Return the strings of a list of a resource rule."""
     value = rule.get(field)
     return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
 
 
 def takes(rule: dict[str, Any], group: str, resource: str) -> bool:
-    """Say whether a resource rule covers a resource, wildcards included, its subresources aside."""
+    """Return whether a resource rule covers a resource, wildcards included, its subresources aside."""
     groups, resources = words(rule, "apiGroups"), words(rule, "resources")
     return ("*" in groups or group in groups) and bool({"*", "*/*", resource} & set(resources))
 
 
 def could_match(policy: Subject, group: str, resource: str) -> Path | None:
-    """Give the path of the first rule by which a policy covers a resource, None where it excludes it or has none."""
+    """Return the path of the first rule by which a policy covers a resource, None where it excludes it or has none."""
     if any(takes(rule, group, resource) for _, rule in match_rules(policy, "excludeResourceRules")):
         return None
     return next((path for path, rule in match_rules(policy) if takes(rule, group, resource)), None)

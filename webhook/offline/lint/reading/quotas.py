@@ -1,4 +1,4 @@
-"""What the files say of quota: ClusterQueues and Cohorts with their amounts, read leniently for the queue rules."""
+"""Reads the quotas of ClusterQueues and Cohorts leniently, for the lint rules on queues."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class QuotaEntry:
 
 
 def holders(context: LintContext) -> Iterator[Subject]:
-    """Give the objects that own quota: ClusterQueues and Cohorts."""
+    """Return the objects that own quota: ClusterQueues and Cohorts."""
     return context.of(KUEUE, "ClusterQueue", "Cohort")
 
 
 def entries(subject: Subject) -> Iterator[QuotaEntry]:
-    """Give the quota of a ClusterQueue or Cohort, entry by entry."""
+    """Yield the quota of a ClusterQueue or Cohort, entry by entry."""
     for path, flavor in flavors(subject):
         for deeper, resource in subject.each(*path, "resources"):
             yield QuotaEntry(
@@ -55,7 +55,7 @@ def entries(subject: Subject) -> Iterator[QuotaEntry]:
 
 
 def flavors(subject: Subject) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Give the flavors of all resource groups, each with its path."""
+    """Yield the flavors of all resource groups, each with its path."""
     for path, _ in subject.each("spec", "resourceGroups"):
         yield from subject.each(*path, "flavors")
 
@@ -90,7 +90,7 @@ class QuotaTree:
         return cohort
 
     def below(self, cohort: str) -> Iterator[Subject]:
-        """Give everything under a cohort, at any depth, cycles or not."""
+        """Yield everything under a cohort, at any depth, cycles or not."""
         waiting, seen = [cohort], {cohort}
         while waiting:
             for member in self.members.get(waiting.pop(), ()):

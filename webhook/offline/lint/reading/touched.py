@@ -1,4 +1,4 @@
-"""What a mutation reads and can write, seen in its expressions: two that touch different parts never meet."""
+"""The fields that a mutation reads and may write, by its expressions: mutations of different fields do not conflict."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Touch:
     writes: tuple[Path, ...]
 
     def apart(self, other: Touch) -> bool:
-        """Say whether neither can write what the other reads or writes: then their order never shows."""
+        """Return whether neither can write what the other reads or writes: then their order never shows."""
         mine, theirs = (*self.reads, *self.writes), (*other.reads, *other.writes)
         return not _meet(self.writes, theirs) and not _meet(other.writes, mine)
 
 
 def touched(policy: Policy) -> Touch:
-    """Give what a policy reads and can write; everything where it is expanded over templates."""
+    """Return what a policy reads and can write; everything where it is expanded over templates."""
     if policy.expand:
         return Touch(EVERYTHING, EVERYTHING)
     reads = {path for expression in policy.expressions() for path in expression.reads}
@@ -50,7 +50,7 @@ def touched(policy: Policy) -> Touch:
 
 
 def _applied(node: Node, path: Path) -> Iterator[Path]:
-    """Give the fields that an apply configuration can set."""
+    """Yield the fields that an apply configuration can set."""
     if isinstance(node, Call) and node.function == nodes.CONDITIONAL:
         for branch in node.args[1:]:
             yield from _applied(branch, path)
@@ -70,7 +70,7 @@ def _patches(root: Node) -> Iterator[CreateStruct]:
 
 
 def _patched(patch: CreateStruct) -> tuple[Path, bool]:
-    """Give where a JSONPatch writes, as far as its path is written out, and whether it looks at the object itself."""
+    """Return where a JSONPatch writes, as far as its path is written out, and whether it looks at the object itself."""
     fields = {field.name: field.value for field in patch.fields}
     op, where = fields.get("op"), fields.get("path")
     looks = not isinstance(op, Literal) or op.value in _READING
@@ -84,7 +84,7 @@ def _patched(patch: CreateStruct) -> tuple[Path, bool]:
 
 
 def _to_list(steps: Iterable[str]) -> Path:
-    """Give the steps down to the first that may be one into a list."""
+    """Return the steps down to the first that may be one into a list."""
     found: list[str] = []
     for step in steps:
         if step == "-" or step.isdigit():
@@ -94,5 +94,5 @@ def _to_list(steps: Iterable[str]) -> Path:
 
 
 def _meet(some: Iterable[Path], others: tuple[Path, ...]) -> bool:
-    """Say whether a path of the one lies on the way to, or behind, a path of the other."""
+    """Return whether a path of the one lies on the way to, or behind, a path of the other."""
     return any(a[: len(b)] == b[: len(a)] for a in some for b in others)

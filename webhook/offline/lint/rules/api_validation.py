@@ -36,7 +36,7 @@ def _both(context: LintContext) -> Iterator[Subject]:
 
 
 def _refused(form: str, text: object) -> bool:
-    """Say whether a text is none of a named format; what is no text is another finding."""
+    """Return whether a text is none of a named format; what is no text is another finding."""
     return isinstance(text, str) and text != "" and bool(FORMATS[form].check(text))
 
 
@@ -71,7 +71,7 @@ def _own_names(subject: Subject) -> Iterator[Finding]:
 
 
 def _near(name: str) -> str:
-    """Give the nearest name that is accepted."""
+    """Return the nearest name that is accepted."""
     near = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
     return f'write "{near}"' if near and not FORMATS["dns1123Subdomain"].check(near) else _NAME_FORM
 
@@ -177,7 +177,7 @@ def _stars(subject: Subject, path: Path, found: dict[str, Any]) -> Iterator[Find
 
 
 def _wider(word: str, resources: list[str]) -> str:
-    """Give the other word of a list beside which the API server does not take this one."""
+    """Return the other word of a list beside which the API server does not take this one."""
     name, slash, part = word.partition("/")
     wild = ["*/*"] if word != "*/*" else []
     wild += ["*"] if not slash and word != "*" else []

@@ -1,4 +1,4 @@
-"""Rules for holes: ways to use the cluster past its quota and its policies."""
+"""Rules for bypasses: ways to use the cluster without its quota and its policies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MUTABLE: Final = frozenset(
 
 
 def _denying(context: LintContext) -> Iterator[Subject]:
-    """Give the validating policies that refuse."""
+    """Yield the validating policies that refuse."""
     for policy in policies(context):
         if policy.gvk.kind == VALIDATING and enforced(context, policy):
             yield policy
@@ -68,7 +68,7 @@ def zero_requests(context: LintContext) -> Iterator[Finding]:
 
 
 def _asks(pods: JobPodSet, ranges: list[dict[str, Any]]) -> bool:
-    """Say whether pods ask for something; what cannot be read counts as asking (it is another finding)."""
+    """Return whether pods ask for something; what cannot be read counts as asking (it is another finding)."""
     spec = pods.template.get("spec")
     if not isinstance(spec, dict) or not spec.get("containers"):
         return True
@@ -79,7 +79,7 @@ def _asks(pods: JobPodSet, ranges: list[dict[str, Any]]) -> bool:
 
 
 def code(text: str) -> str:
-    """Give an expression without its comments; what stays is where it was."""
+    """Return an expression without its comments; what stays is where it was."""
     return _COMMENT.sub(lambda found: found[0] if found[1] else " " * len(found[0]), text)
 
 
@@ -153,7 +153,7 @@ def label_removal(context: LintContext) -> Iterator[Finding]:
 
 
 def _reads_labels(policy: Subject) -> tuple[PolicyExpression, re.Match[str]] | None:
-    """Give the first expression that reads the queue's name, else the first that reads any label."""
+    """Return the first expression that reads the queue's name, else the first that reads any label."""
     found = [e for e in expressions(policy) if e.role != "matchConditions"]
     for pattern in (_QUEUE, _LABELS):
         for expression in found:

@@ -1,4 +1,4 @@
-"""The rule for what policies cost: run on a large object, and estimated from their text for usual sizes of all values.
+"""The rule on the CEL cost of policies: evaluated on a large object, and estimated for usual sizes of values.
 
 The limits of validation rules of custom kinds are in `custom_kinds.py`.
 """
@@ -31,7 +31,7 @@ _INSIDE: Final = frozenset({"@items", "@keys", "@values"})
 
 
 def usual(path: Sequence[str]) -> Estimate:
-    """Give the size a value has at most in a large object of practice, whatever it is."""
+    """Return the size a value has at most in a large object of practice, whatever it is."""
     return Estimate(0, OUTER if path and not _INSIDE & set(path) else INNER)
 
 

@@ -1,6 +1,6 @@
-"""Rules for the validation rules of custom kinds: do they compile against their schema, and does the server take them.
+"""Rules for the CEL validation rules of CRDs: whether they compile against the schema and stay within the cost limits.
 
-The API server refuses a CustomResourceDefinition for either, when it is written and not when it is used.
+The API server rejects a CustomResourceDefinition for either when it is written.
 """
 
 from __future__ import annotations

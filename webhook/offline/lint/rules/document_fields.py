@@ -1,6 +1,6 @@
-"""Rules for fields: those that do not exist, those of another type, kinds that are not served any more.
+"""Rules for document fields: unknown fields, fields of the wrong type, kinds that are no longer served.
 
-The shapes are the API server's own for built-in kinds, ours for the queue's, and those of CRDs among the files.
+Schemas are the API server's for built-in kinds, Sluice's for the queue kinds, and those of CRDs among the files.
 Policies and suites are checked by their loaders.
 """
 
@@ -45,13 +45,13 @@ class Wrong:
 
 @cache
 def _own() -> dict[tuple[str, str], dict[str, Any]]:
-    """Give the CRDs of the queue's kinds, and the like of those that live in files only."""
+    """Return the CRDs of the queue's kinds, and the like of those that live in files only."""
     kinds = (*KINDS, *FILE_KINDS)
     return {(k.group, k.kind): crd for k, crd in zip(kinds, definitions(_ALL_VERSIONS, kinds), strict=True)}
 
 
 def schema_for(context: LintContext, gvk: GroupVersionKind) -> Schema | None:
-    """Give the schema of a kind, None where nobody described it or its loader checks it."""
+    """Return the schema of a kind, None where nobody described it or its loader checks it."""
     if gvk.kind in _LOADED:
         return None
     if is_built_in(gvk):
@@ -63,7 +63,7 @@ def schema_for(context: LintContext, gvk: GroupVersionKind) -> Schema | None:
 
 
 def _among(context: LintContext) -> dict[tuple[str, str], dict[str, Any]]:
-    """Give the CRDs among the files."""
+    """Return the CRDs among the files."""
     found = {}
     for subject in context.of("apiextensions.k8s.io", "CustomResourceDefinition"):
         found[(subject.text("spec", "group"), subject.text("spec", "names", "kind"))] = subject.value
@@ -71,7 +71,7 @@ def _among(context: LintContext) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def wrongs(schema: Schema, value: Any) -> Iterator[Wrong]:
-    """Give what is wrong with an object by its schema."""
+    """Yield what is wrong with an object by its schema."""
     metadata = schema_of(GroupVersionKind("", "v1", "Namespace"))
     shape = schema.resolve(schema.root)
     for key, child in value.items():

@@ -1,4 +1,4 @@
-"""Rules for what jobs ask for: devices that the API server does not give, and requests that no queue can ever admit."""
+"""Rules for job requests: device counts that the API server rejects, and requests that no queue can ever admit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def misspelt_label(context: LintContext) -> Iterator[Finding]:
 
 
 def _meant(key: str) -> str:
-    """Give the label of the queue that a key is a misspelling of."""
+    """Return the label of the queue that a key is a misspelling of."""
     if key in (QUEUE, PRIORITY) or "/" not in key:
         return ""
     plain = key.lower().replace("-", "").replace("_", "")
@@ -110,7 +110,7 @@ def too_large(context: LintContext) -> Iterator[Finding]:
 
 
 def _most(cohorts: QuotaTree, queue: Subject) -> dict[str, int]:
-    """Give the most of each resource that one flavor of a queue can ever give, in nanos."""
+    """Return the most of each resource that one flavor of a queue can ever give, in nanos."""
     found: dict[str, int] = {}
     for entry in entries(queue):
         if entry.nominal is not None:
@@ -132,7 +132,7 @@ def _shown(nanos: int) -> str:
 
 
 def _queued(context: LintContext) -> Iterator[tuple[Subject, Job, Subject]]:
-    """Give the jobs whose LocalQueue and ClusterQueue are among the files."""
+    """Yield the jobs whose LocalQueue and ClusterQueue are among the files."""
     queues = {s.name: s for s in context.of(KUEUE, "ClusterQueue")}
     local = {(in_namespace(s), s.name): s.text("spec", "clusterQueue") for s in context.of(KUEUE, "LocalQueue")}
     for subject, job in jobs(context):
@@ -142,7 +142,7 @@ def _queued(context: LintContext) -> Iterator[tuple[Subject, Job, Subject]]:
 
 
 def _asked(context: LintContext, subject: Subject, pods: JobPodSet) -> dict[str, int]:
-    """Give what one pod requests, with the defaults of LimitRanges; nothing where it cannot be read."""
+    """Return what one pod requests, with the defaults of LimitRanges; nothing where it cannot be read."""
     ranges = [s.value for s in context.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
     return _requests(pods.template.get("spec"), ranges)
 

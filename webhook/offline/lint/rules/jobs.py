@@ -1,4 +1,4 @@
-"""Rules for LocalQueues and for the jobs that name them: queues to nowhere, classes that are not there."""
+"""Rules for LocalQueues and jobs: queues without a ClusterQueue, missing queues and priority classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 
 
 def jobs(context: LintContext) -> Iterator[tuple[Subject, Job]]:
-    """Give the objects of the files that are jobs."""
+    """Yield the objects of the files that are jobs."""
     for subject in context.subjects:
         job = describe(subject.value)
         if job is not None:
@@ -70,7 +70,7 @@ def closed_to_namespace(context: LintContext) -> Iterator[Finding]:
 
 
 def _by_name(selector: dict[str, Any]) -> bool:
-    """Say whether a selector can be answered from the namespace's name alone."""
+    """Return whether a selector can be answered from the namespace's name alone."""
     labels, found = selector.get("matchLabels"), selector.get("matchExpressions")
     keys = list(labels) if isinstance(labels, dict) else []
     keys += [e.get("key") for e in found if isinstance(e, dict)] if isinstance(found, list) else []

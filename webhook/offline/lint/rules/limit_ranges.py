@@ -1,4 +1,4 @@
-"""Rules for LimitRange and ResourceQuota: mistakes that the API server refuses, and those it lets pass."""
+"""Rules for LimitRange and ResourceQuota: mistakes that the API server rejects, and those it accepts."""
 
 from __future__ import annotations
 

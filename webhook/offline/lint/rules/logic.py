@@ -20,7 +20,7 @@ OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 def facts_of(policy: Policy) -> Facts:
-    """Say what the policy's rules leave open: the operations, the resources, the groups of a request."""
+    """Return the operations, resources and groups of a request that the policy's rules allow."""
     rules = policy.match.rules
     operations = frozenset().union(*(r.operations for r in rules)) if rules else OPERATIONS
     found = {"request.operation": OPERATIONS if "*" in operations else operations}
@@ -35,7 +35,7 @@ def facts_of(policy: Policy) -> Facts:
 
 @cache
 def _kinds() -> dict[tuple[str, str], str]:
-    """Give (group, resource) -> kind, of the kinds that are built in and of job kinds."""
+    """Return (group, resource) -> kind, of the kinds that are built in and of job kinds."""
     found = {(gvk.group, plural(gvk.kind)): gvk.kind for gvk in built_in_kinds()}
     return found | {(row.group, row.resource): row.kind for row in JOB_KINDS}
 
@@ -51,7 +51,7 @@ def kinds_of(policy: Policy) -> frozenset[str]:
 
 
 def holding(policy: Policy) -> dict[Any, bool]:
-    """Give the conditions that hold whenever a validation runs: the parts of the match conditions."""
+    """Return the conditions that hold whenever a validation runs: the parts of the match conditions."""
     known: dict[Any, bool] = {}
     for condition in policy.conditions:
         for part in junction(nodes.AND, condition.expression.program.checked.root):

@@ -96,7 +96,7 @@ def native_panic(context: LintContext) -> Iterator[Finding]:
 
 
 def typed_list_value(node: Node) -> CreateStruct | None:
-    """Give the first typed object inside a list that is the value of a JSONPatch."""
+    """Return the first typed object inside a list that is the value of a JSONPatch."""
     if not isinstance(node, CreateStruct) or node.type_name != "JSONPatch":
         return None
     return next((found for f in node.fields if f.name == "value" for found in [_typed_in_list(f.value)] if found), None)
@@ -159,7 +159,7 @@ def order(context: LintContext) -> Iterator[Finding]:
 
 
 def _pairs(context: LintContext) -> list[tuple[str, Finding]]:
-    """Give what became of the pairs; found out once for both rules."""
+    """Return what became of the pairs; found out once for both rules."""
     if "pairs" not in context.memo:
         context.memo["pairs"] = list(_try_pairs(context))
     found: list[tuple[str, Finding]] = context.memo["pairs"]
@@ -224,7 +224,7 @@ def _pair(runner: PolicyTrial, a: Tried, b: Tried) -> tuple[str, list[Finding]] 
 
 
 def _settled(value: Any, name: str = "") -> Any:
-    """Give a value with the lists sorted whose order means nothing."""
+    """Return a value with the lists sorted whose order means nothing."""
     if isinstance(value, dict):
         return {key: _settled(child, key) for key, child in value.items()}
     if isinstance(value, list):
@@ -285,7 +285,7 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
 
 
 def _always(outcomes: tuple[TrialOutcome, ...], clause: str, index: int) -> bool:
-    """Say whether a clause failed on every object on which it was evaluated."""
+    """Return whether a clause failed on every object on which it was evaluated."""
     seen = {said for outcome in outcomes for at, i, said in outcome.heard.seen if (at, i) == (clause, index)}
     return seen == {"error"}
 

@@ -1,4 +1,4 @@
-"""Rules for ClusterQueues, Cohorts and ResourceFlavors: quota that cannot be used, or that nobody meant."""
+"""Rules for ClusterQueues, Cohorts and ResourceFlavors: quota that cannot be used, or that is likely a mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for what policies, bindings, params and exceptions say of each other: names that lead nowhere."""
+"""Rules for references between policies, bindings, params and exceptions: names of objects that do not exist."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _nearly(word: str, kind: str) -> bool:
 
 
 def _kind_of_params(context: LintContext, binding: Subject) -> tuple[str, str] | None:
-    """Give group and kind of the params that the policy of a binding asks for."""
+    """Return group and kind of the params that the policy of a binding asks for."""
     kind = binding.gvk.kind.removesuffix(BINDING)
     for policy in context.of(GROUP, kind):
         if policy.name == binding.text("spec", "policyName"):

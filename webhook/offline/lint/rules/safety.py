@@ -1,4 +1,4 @@
-"""Rules for what a policy must leave alone: kube-system, leases, Sluice itself, and the API server's own questions."""
+"""Rules for objects that a policy must not block: kube-system, leases, Sluice itself, and the API server's reviews."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def _selects(policy: Subject, binding: Subject, namespace: str) -> bool:
 
 
 def _by_params(binding: Subject) -> bool:
-    """Say whether a binding is only for namespaces in which somebody has put its params."""
+    """Return whether a binding is only for namespaces in which somebody has put its params."""
     ref = binding.map("spec", "paramRef")
     return bool(ref) and "namespace" not in ref and ref.get("parameterNotFoundAction") == "Allow"
 
 
 def _namespaced(policy: Subject) -> bool:
-    """Say whether a policy has a rule for objects in namespaces."""
+    """Return whether a policy has a rule for objects in namespaces."""
     for _, found in match_rules(policy):
         plain = {word.partition("/")[0] for word in words(found, "resources")}
         if found.get("scope") != "Cluster" and not plain <= CLUSTER_SCOPED:
@@ -111,7 +111,7 @@ def _namespaced(policy: Subject) -> bool:
 
 
 def _asks_for_namespace(policy: Subject) -> bool:
-    """Say whether a match condition tells namespaces apart, by name, by labels, or by the system's prefix."""
+    """Return whether a match condition tells namespaces apart, by name, by labels, or by the system's prefix."""
     conditions = (e.text for e in expressions(policy) if e.role == "matchConditions")
     return any(_NAMESPACES.search(text) for text in conditions)
 
@@ -147,7 +147,7 @@ def own_objects(context: LintContext) -> Iterator[Finding]:
 
 
 def _conditions_leave_out(context: LintContext, policy: Subject, obj: dict[str, Any], manager: str = "") -> bool:
-    """Say whether a match condition of the policy is false for an object, tried by the engine."""
+    """Return whether a match condition of the policy is false for an object, tried by the engine."""
     runner, sender, resources = trial_of(context), Sender("UPDATE", manager=manager), ResourceScopes()
     request = request_for(received(obj, resources, sender), resources, sender)
     for made in context.bundle.policies:

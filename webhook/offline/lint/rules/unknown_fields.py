@@ -1,6 +1,6 @@
-"""The rules for fields that the matched kinds do not have, and for words that a field of them never is.
+"""Rules for expressions: fields that the matched kinds do not have, and values that a field of them never has.
 
-Expressions are held against built-in schemas and those of the CRDs in the files.
+Expressions are checked against built-in schemas and those of the CRDs in the files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WrongWord = tuple[Subject, PolicyExpression, ForeignWord]
 
 
 def plural(kind: str) -> str:
-    """Give the resource that a built-in kind is served under."""
+    """Return the resource that a built-in kind is served under."""
     word = kind.lower()
     if word.endswith("endpoints"):
         return word
@@ -68,14 +68,14 @@ class _Kinds:
                 self.custom.setdefault((group, crd.text("spec", "names", "plural")), []).append(entry)
 
     def of(self, group: str, resource: str, versions: list[str]) -> list[FieldShape] | None:
-        """Give the kinds of a resource, None where one of them is not known."""
+        """Return the kinds of a resource, None where one of them is not known."""
         named = [(gvk, schema_of(gvk)) for gvk in _built_in().get((group, resource), ())]
         named += self.custom.get((group, resource), [])
         chosen = [s for gvk, s in named if "*" in versions or gvk.version in versions]
         return [FieldShape(schema, schema.root) for schema in chosen] or None
 
     def kind(self, gvk: GroupVersionKind) -> FieldShape | None:
-        """Give one kind, None where it is not known."""
+        """Return one kind, None where it is not known."""
         schema = schema_of(gvk)
         if schema is UNTYPED:
             named = (entry for entries in self.custom.values() for entry in entries)
@@ -93,7 +93,7 @@ def _whole(schema: Schema) -> Schema:
 
 
 def _matched(policy: Subject, kinds: _Kinds) -> list[FieldShape | None]:
-    """Give what `object` can be; a None among them is a kind that nobody described."""
+    """Return what `object` can be; a None among them is a kind that nobody described."""
     annotations = policy.map("metadata", "annotations")
     if EXPAND in annotations:
         return [kinds.kind(POD)]
@@ -136,7 +136,7 @@ def unknown_fields(context: LintContext) -> Iterator[Finding]:
 
 
 def misspelt(context: LintContext) -> list[MisspeltField]:
-    """Give the fields that no matched kind has; found out once."""
+    """Return the fields that no matched kind has; found out once."""
     return _types(context)[0]
 
 
@@ -160,7 +160,7 @@ def _cased(wrong: ForeignWord) -> str:
 
 
 def _types(context: LintContext) -> tuple[list[MisspeltField], list[WrongWord]]:
-    """Give what both rules tell, found out once: places, and what is wrong there."""
+    """Return what both rules tell, found out once: places, and what is wrong there."""
     if "types" not in context.memo:
         kinds = _Kinds(context)
         rows = [_of(policy, _scopes(policy, kinds)) for policy in policies(context)]
@@ -170,7 +170,7 @@ def _types(context: LintContext) -> tuple[list[MisspeltField], list[WrongWord]]:
 
 
 def known_at(context: LintContext, policy: Subject, path: Path) -> tuple[Scope, ...]:
-    """Give what the variables of the expression at a path can be, for each kind that the policy matches."""
+    """Return what the variables of the expression at a path can be, for each kind that the policy matches."""
     scopes = _scopes(policy, _Kinds(context))
     for expression in expressions(policy):
         if expression.path == path:

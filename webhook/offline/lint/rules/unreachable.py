@@ -73,7 +73,7 @@ def resource_names(context: LintContext) -> Iterator[Finding]:
 
 
 def _in_groups(groups: list[str]) -> frozenset[str]:
-    """Give the resources of the groups of a rule; nothing where one of the groups is not known."""
+    """Return the resources of the groups of a rule; nothing where one of the groups is not known."""
     if not groups or any(group not in RESOURCES for group in groups):
         return frozenset()
     return frozenset().union(*(RESOURCES[group] for group in groups))
@@ -239,7 +239,7 @@ def for_nothing(context: LintContext) -> Iterator[Finding]:
 
 
 def _covers(wide: dict[str, Any], narrow: dict[str, Any]) -> bool:
-    """Say whether a resource rule takes in all of another one."""
+    """Return whether a resource rule takes in all of another one."""
     fields = ("apiGroups", "apiVersions", "resources", "operations")
     stars = all("*" in words(wide, f) or set(words(narrow, f)) <= set(words(wide, f)) for f in fields)
     return stars and not wide.get("resourceNames") and wide.get("scope", "*") in ("*", narrow.get("scope", "*"))

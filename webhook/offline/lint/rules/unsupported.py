@@ -1,4 +1,4 @@
-"""The rule for what Sluice does not support: one table says it here, in the reason of waiting, and on the page."""
+"""The rule for features that Sluice does not support, by the table `api.compatibility`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for queue rules that count by user: who a user is must come from the request, not from the job's file."""
+"""The rule for queue rules that count by user: the user must come from the request, not from the job's file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _is_set_by_a_policy(bundle: Bundle) -> bool:
 
 
 def _reads_user(document: Document, bundle: Bundle) -> Path | None:
-    """Give where rules read the user: an expression of the document, or `extends` where those that it extends do."""
+    """Return where rules read the user: an expression of the document, or `extends` where those that it extends do."""
     try:
         rules = rules_among(bundle.queue_policies, names_of([document]))
     except SourceError:
@@ -59,7 +59,7 @@ def _reads_user(document: Document, bundle: Bundle) -> Path | None:
 
 
 def _read_at(program: Program, node: Node) -> int | None:
-    """Give where an expression reads a field about the user, None where it does not."""
+    """Return where an expression reads a field about the user, None where it does not."""
     if isinstance(node, Select) and node.field.startswith("user"):
         over = program.checked.types.get(node.operand.id)
         if over is not None and over.kind is TypeKind.OBJECT and host.known(over.name):

@@ -1,1 +1,1 @@
-"""Policies tried on sample objects, for rules that no text can decide."""
+"""Policies evaluated on sample objects, for rules that static analysis cannot decide."""

@@ -1,4 +1,4 @@
-"""The loaded policies behind the documents, for rules that look at compiled expressions or try policies out."""
+"""The loaded policies of the documents, for rules that need compiled expressions or evaluate policies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
 
 
 def wrong_with(document: Document) -> list[Diagnostic]:
-    """Give what is wrong with one document by itself."""
+    """Return what is wrong with one document by itself."""
     return assembled([document])[1]
 
 

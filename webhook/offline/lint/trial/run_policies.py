@@ -1,7 +1,7 @@
-"""Trying policies on sample objects, each by itself: what it changes, what fails. Namespaces are made to fit.
+"""Evaluates each policy by itself on sample objects: what it changes, and what fails. Namespaces are made to match.
 
-A trial may cost so much and no more, in units of cost: what it finds is the same on every machine. What takes long
-all the same is interrupted.
+A trial is bounded in CEL cost units, so that it finds the same on every machine; `time_limit.py` interrupts what still
+takes long.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Heard:
 
     @property
     def stopped(self) -> bool:
-        """Say whether the policy ran out of what the trial may cost, or take."""
+        """Return whether the policy ran out of what the trial may cost, or take."""
         return self.late or EXCEEDED in self.message or OUT_OF_BUDGET in self.message
 
     @property
     def late(self) -> bool:
-        """Say whether the policy took too long, whatever it cost."""
+        """Return whether the policy took too long, whatever it cost."""
         return INTERRUPTED in self.message
 
     def why(self) -> str:
@@ -93,7 +93,7 @@ class PolicyTrial:
         self._ordinary: dict[tuple[str, bool], tuple[TrialOutcome, ...]] = {}
 
     def alone(self, policy: Policy, limit: int = SAMPLE_LIMIT) -> Bundle:
-        """Give a bundle of one policy, for every namespace; `limit` is for one call, and half of that for an object."""
+        """Return a bundle of one policy, for every namespace; `limit` is for one call, half of it for an object."""
         bindings = tuple(_everywhere(b) for b in policy.bindings) or (Binding("trial", ("Deny",), None, None),)
         ready = replace(
             policy,
@@ -132,7 +132,7 @@ class PolicyTrial:
                 yield TrialOutcome(sample, heard)
 
     def changed(self, bundle: Bundle, request: Request, heard: Heard | None = None) -> Object | None:
-        """Give the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
+        """Return the object as a mutating bundle leaves it; None where no policy of it ran, or one failed."""
         if any((policy.name, policy.mutating) in self.stopped for policy in bundle.policies):
             return None
         heard = heard or Heard()
@@ -170,7 +170,7 @@ class PolicyTrial:
 
 
 def trial_of(context: LintContext) -> PolicyTrial:
-    """Give the trial of a run of lint, the same for every rule."""
+    """Return the trial of a run of lint, the same for every rule."""
     if "trial" not in context.memo:
         context.memo["trial"] = PolicyTrial((*context.bundle.objects, *(s.value for s in context.subjects)))
     found: PolicyTrial = context.memo["trial"]
@@ -192,7 +192,7 @@ def _open(match: MatchResources) -> MatchResources:
 
 @cache
 def _ordinary(operation: str) -> tuple[tuple[SampleObject, Request], ...]:
-    """Give all samples as requests; policies never change what they are given."""
+    """Return all samples as requests; policies never change what they are given."""
     sender = Sender(operation, namespace="team-a")
     return tuple(
         (sample, request_for(received(sample.obj, _RESOURCES, sender), _RESOURCES, sender)) for sample in samples()
@@ -200,7 +200,7 @@ def _ordinary(operation: str) -> tuple[tuple[SampleObject, Request], ...]:
 
 
 def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[SampleObject, Request]]:
-    """Give the samples a policy may be for as requests of its first operation; `extra` are objects of the files."""
+    """Yield the samples a policy may be for as requests of its first operation; `extra` are objects of the files."""
     operations = {o for rule in policy.match.rules for o in rule.operations}
     operation = "CREATE" if operations & {"CREATE", "*"} or not operations else "UPDATE"
     sender = Sender(operation, namespace="team-a")
@@ -213,7 +213,7 @@ def requests_for(policy: Policy, extra: Iterable[Object]) -> Iterator[tuple[Samp
 
 
 def others_for(policy: Policy) -> Iterator[tuple[SampleObject, Request]]:
-    """Give a bare object of each kind that a policy names and that is no job: enough to see what it writes there."""
+    """Yield a bare object of each kind that a policy names and that is no job: enough to see what it writes there."""
     sender = Sender(namespace="team-a")
     named = {(g, v, name) for r in policy.match.rules for g in r.groups for v in r.versions for name, _ in r.resources}
     for group, version, resource in sorted(named):
@@ -228,7 +228,7 @@ def others_for(policy: Policy) -> Iterator[tuple[SampleObject, Request]]:
 
 
 def large_request(policy: Policy) -> tuple[SampleObject, Request] | None:
-    """Give a very large object of the first job kind that a policy is for, as a request."""
+    """Return a very large object of the first job kind that a policy is for, as a request."""
     for kind in KINDS:
         about = any(
             {"*", kind.group} & rule.groups and {"*", kind.resource} & {name for name, _ in rule.resources}
@@ -246,5 +246,5 @@ def _large(kind: JobKind) -> tuple[SampleObject, Request]:
 
 
 def again(request: Request, obj: Object) -> Request:
-    """Give the same request for another state of its object."""
+    """Return the same request for another state of its object."""
     return replace(request, object=obj)

@@ -37,12 +37,12 @@ class SampleObject:
 
 @cache
 def samples() -> tuple[SampleObject, ...]:
-    """Give the samples of all kinds."""
+    """Return the samples of all kinds."""
     return tuple(sample for kind in KINDS if kind.templates for sample in of_kind(kind))
 
 
 def of_kind(kind: JobKind) -> Iterator[SampleObject]:
-    """Give the samples of one kind: one that asks for nothing, one with everything."""
+    """Yield the samples of one kind: one that asks for nothing, one with everything."""
     for title, metadata, spec in (("plain", {}, _pod_spec(_PLAIN)), ("full", _metadata(), _full_spec())):
         obj: Object = {
             "apiVersion": kind.gvk.api_version,
@@ -55,7 +55,7 @@ def of_kind(kind: JobKind) -> Iterator[SampleObject]:
 
 
 def large(kind: JobKind) -> SampleObject:
-    """Give a very large object of a kind: as many containers and variables as a request has room for in practice."""
+    """Return a very large object of a kind: as many containers and variables as a request has room for in practice."""
     variables = [{"name": f"NAME_{i}", "value": "value"} for i in range(_MANY_VARIABLES)]
     containers = [{**_GPU, "name": f"main-{i}", "env": variables} for i in range(_MANY_CONTAINERS)]
     metadata = {"name": "large-sample", "namespace": NAMESPACE, **_metadata()}

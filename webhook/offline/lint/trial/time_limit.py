@@ -1,7 +1,6 @@
-"""Five seconds of processor time for each policy that is tried: some of what expressions do is free by the cost model.
+"""A limit of five seconds of processor time per policy: some operations of expressions cost nothing in the cost model.
 
-Two lists that are shared many times over are compared for one unit and in hours (decision 0065 has more). Costs end
-what is dear, on every machine alike; this ends what costs alone would not.
+For example, comparing two lists with many shared parts costs one unit and takes hours (decision 0065).
 """
 
 from __future__ import annotations
