@@ -1,7 +1,7 @@
-"""The tagged form of values and answers that `sluice eval --batch` reads and writes, one JSON object a line.
+"""The format of `sluice eval --batch`: values with a type tag, one JSON object a line.
 
-A row says an expression, an environment and its variables; an answer says value, type, cost, or the error and the
-stage (`compile` or `run`) it came from. Applying a mutation to an object is done by the caller.
+A row has an expression, an environment and its variables; an answer has the value, type and cost, or the error and its
+stage (`compile` or `run`). The caller applies a mutation to an object.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAMED: dict[str, Type] = {
 
 
 def encode(value: object) -> dict[str, Any]:
-    """A value with its tag, as README of the shared rows describes it."""
+    """Return a value with its type tag."""
     match value:
         case None:
             return {"t": "null"}

@@ -1,4 +1,4 @@
-"""What the expressions of one policy may cost together, and what is left of it after each."""
+"""The cost budget that the expressions of one policy share. The limit of a single call is checked in `program.py`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from webhook.cel.limits import CALL_LIMIT, POLICY_LIMIT
 
 
 class Metered(Protocol):
-    """A program, as far as a budget asks."""
+    """The part of a program that a budget uses."""
 
     def spent(self, values: tuple[object, ...]) -> int:
         """Return what an evaluation with these values costs, exactly."""
 
 
 class Budget(msgspec.Struct, eq=False):
-    """What evaluations may cost together. `remaining` falls with each; below 0 the policy has run out of it.
+    """A cost budget for several evaluations. `remaining` falls with each; below 0 the budget is exceeded.
 
-    The fast form knows only an upper bound of what it spends. As long as these bounds fit together (`uncounted` is
-    their sum) its evaluations are noted; when they might not fit any more, those noted are evaluated again by the
-    exact form, which counts. So a budget is out after the very evaluation that takes it below 0, in either form.
+    The fast form knows only an upper bound of its cost. While the sum of these bounds (`uncounted`) fits, its
+    evaluations are only noted; otherwise the noted ones are evaluated again by the exact form, which counts. So the
+    budget is exceeded by the same evaluation in either form.
     """
 
     # A struct, and not compiled: each policy makes one, and generated code reads it after each expression.

@@ -1,4 +1,4 @@
-"""The `variables` of a policy: expressions that see those before them, compiled once, evaluated when first read."""
+"""The `variables` of a policy: expressions that may read earlier ones, compiled once, evaluated at their first use."""
 
 from __future__ import annotations
 

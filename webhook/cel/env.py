@@ -1,4 +1,4 @@
-"""What an expression may speak of: variables, functions, object types, the container names are resolved in."""
+"""`Env`, the environment of an expression: variables, functions, object types, and the container of names."""
 
 from __future__ import annotations
 

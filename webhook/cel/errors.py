@@ -1,4 +1,4 @@
-"""What can go wrong: `CelError` inside a function, `EvalError` of a program, `CompileError` of a text.
+"""Exceptions: `CelError` inside a function, `EvalError` of a program, `CompileError` of a text.
 
 A function of the language raises `CelError` with cel-go's wording and knows nothing of places; the program adds the
 place and raises `EvalError`. Both are values of the language before they are failures: `a || b` may absorb them.

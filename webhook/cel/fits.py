@@ -1,4 +1,4 @@
-"""Whether a value may be passed where a type is declared, at run time. Types against types are in `check/unify.py`."""
+"""Run-time check of whether a value has a declared type. Assignability between types is in `check/unify.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rows of the language: the operators' and those of every module of the library that has a table `FUNCTIONS`."""
+"""The table of all functions: the operators, and every library module's `FUNCTIONS`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Data classes of the host as object types: their fields and properties become fields an expression may read.
+"""Makes CEL object types from Python data classes: their fields and properties become fields of the object type.
 
-Only what is declared can be read; nothing of Python's own shows through. An expression names a field as the Kubernetes
-API does, in camelCase: `min_count` is read as `minCount`.
+Only declared fields can be read, no other Python attribute. Field names are camelCase as in the Kubernetes API:
+`min_count` is read as `minCount`.
 """
 
 from __future__ import annotations

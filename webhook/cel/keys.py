@@ -1,8 +1,8 @@
-"""Keys of maps: numbers of several types and bools beside each other, which Python takes for one.
+"""Map keys: numbers of several types and bools, which Python would treat as equal.
 
-A key that is a text, a whole number or a bool is its own; where an equal one of another type is there already, and for
-a double always, it is wrapped. Rules: cel-go's map of values, where a double finds whole numbers, int and uint find
-each other, and no whole number finds a double.
+A string, integer or bool is its own key; it is wrapped if an equal key of another type exists, and a double always is.
+Rules: cel-go's map of values, where a double finds integers, int and uint find each other, and no integer finds a
+double.
 """
 
 from __future__ import annotations

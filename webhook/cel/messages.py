@@ -1,6 +1,6 @@
-"""Protobuf's own messages, which CEL makes and turns into plain values at once: Struct, Value, wrappers, times.
+"""Protobuf's well-known messages, which CEL converts to plain values: Struct, Value, wrappers, Timestamp, Duration.
 
-Source: cel-go's standard type provider. Any other message is no type here.
+Source: cel-go's standard type provider. There are no other message types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arithmetic, order and equality of any two values, with cel-go's overflow rules and error texts. No nodes here."""
+"""The operators: arithmetic, order and equality of any two values, with cel-go's overflow rules and error texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that describe functions of the language. Data only: no row is defined here, and nothing is called here."""
+"""The types of the rows that describe functions: `Function`, its overloads, and their costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text to a program, and a program to a value: the façade of the passes, each of which is a module of its own."""
+"""Compiles a text to a `Program`, and evaluates it by its fast or exact form within the cost limit of a call."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ranges of costs and sizes, and what a function's row says of them. Arithmetic as cel-go's: unsigned, it saturates.
+"""Ranges of costs and sizes for the static estimate. Arithmetic as in cel-go: unsigned and saturating.
 
-No expression is here: `estimate.py` walks one, the rows of the functions hold the formulas.
+`cost/estimate.py` walks expressions; the rows of the functions hold the formulas.
 """
 
 from __future__ import annotations

@@ -279,11 +279,16 @@ FUNCTIONS: Final = (
     ),
     _about("optional.of", "An optional that holds a value.", plain("optional_of", (_V,), _OPT_V, Optional)),
     _about(
-        "optional.ofNonZeroValue", "None for a zero value.", plain("optional_ofNonZeroValue", (_V,), _OPT_V, non_zero)
+        "optional.ofNonZeroValue",
+        "An optional of the value; none for a zero value.",
+        plain("optional_ofNonZeroValue", (_V,), _OPT_V, non_zero),
     ),
     _about("optional.none", "The optional that holds nothing.", plain("optional_none", (), _OPT_V, lambda: NONE)),
     _about(
-        "value", "What it holds; an error for none.", member("optional_value", _OPT_V, (), _V, value_of), unwraps=True
+        "value",
+        "The value of an optional; an error if it has none.",
+        member("optional_value", _OPT_V, (), _V, value_of),
+        unwraps=True,
     ),
     _about("hasValue", "Whether it holds a value.", member("optional_hasValue", _OPT_V, (), BOOL, has_value)),
     _about(

@@ -1,4 +1,4 @@
-"""What each part of an expression gave: the tree behind `sluice eval --trace`. Evaluates; prints nothing."""
+"""The value of each part of an expression: the tree that `sluice eval --trace` prints."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The types of the language as frozen values, and how cel-go prints them. Not the checker: that is `checker.py`.
+"""The types of the language as immutable values, printed as in cel-go. The type checker is `check/checker.py`.
 
-A `Type` is a name and its parameters. `kind` says what the name stands for, since an object type, an opaque type and
-a type parameter may all have any name.
+A `Type` has a name and parameters. `kind` tells apart object types, opaque types and type parameters, which may all
+have any name.
 """
 
 from __future__ import annotations

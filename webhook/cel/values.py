@@ -1,8 +1,8 @@
-"""The values a program computes with, beside those JSON gives: uint, timestamps, durations, optionals, types, objects.
+"""The values of the language besides those of JSON: uint, timestamps, durations, optionals, types, objects.
 
 int, double, bool, string, bytes, null, list and map are Python's own int, float, bool, str, bytes, None, list and
 dict. An opaque value is a class with a class attribute `cel_type` and, where equality can fail, a method
-`cel_equal(other) -> bool`. Arithmetic is in `runtime.py`, functions in the library.
+`cel_equal(other) -> bool`. Arithmetic is in `operators.py`, functions are in the library.
 """
 
 from __future__ import annotations

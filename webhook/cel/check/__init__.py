@@ -1,1 +1,1 @@
-"""Nodes to a checked tree: types, overloads, and what the API server refuses before it runs anything."""
+"""The type checker: nodes to a checked tree with types and overloads, and the API server's further validation."""

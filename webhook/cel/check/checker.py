@@ -1,4 +1,4 @@
-"""Gives every node a type and every name and call its meaning, or says what does not fit. The rules are cel-go's."""
+"""The type checker: gives every node a type and resolves every name and call, or reports issues. Rules: cel-go."""
 
 from __future__ import annotations
 

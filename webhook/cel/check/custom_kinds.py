@@ -1,7 +1,7 @@
-"""The schema of a custom kind as its validation rules see it: types of fields, and how big each value can be.
+"""CEL declarations of a CRD's schema for its validation rules: types of fields, and the largest size of each value.
 
 Source: SchemaDeclType and the size estimator of the API server 1.36 (pkg/cel/common/schemas.go of k8s.io/apiserver,
-pkg/apiserver/schema/cel of k8s.io/apiextensions-apiserver). Whether the schema is a right one is not looked at here.
+pkg/apiserver/schema/cel of k8s.io/apiextensions-apiserver). The schema itself is not validated here.
 """
 
 from __future__ import annotations

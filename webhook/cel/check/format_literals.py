@@ -1,4 +1,4 @@
-"""What the API server refuses about `'text'.format([…])` as written: bad clauses, wrong types, spare arguments."""
+"""Validates `'text'.format([…])` of literals as the API server does: bad clauses, wrong types, unused arguments."""
 
 from __future__ import annotations
 

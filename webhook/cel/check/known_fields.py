@@ -1,8 +1,8 @@
-"""Finds fields that an object of a known kind cannot have, and words that a field of it never is.
+"""Finds fields that objects of a known kind do not have, and compared values that a field never has.
 
-The first is the part of the API server's type check that finds typos; the second nobody there looks for. Follows
-what a selection is made on through macros, optionals and variables; where that is not certain it says nothing.
-Types of operands are not compared here, and nothing found here keeps a policy from working: it is advice.
+The first is the part of the API server's type check that finds typos; the second it does not check. Selections are
+followed through macros, optionals and variables; if the operand is not certain, nothing is reported. Operand types are
+not compared. The results are advice: they do not keep a policy from being loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which overloads of a function fit the types of a call, and what they give: cel-go's resolution, without a tree."""
+"""Overload resolution as in cel-go: which overloads of a function fit the types of a call, and their result type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which type may stand where another is wanted, and what that says about type parameters. The rules are cel-go's."""
+"""Type assignability and unification of type parameters. Rules: cel-go."""
 
 from __future__ import annotations
 

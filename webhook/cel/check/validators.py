@@ -1,4 +1,4 @@
-"""What the API server refuses in a checked tree: bad literals of durations, times, patterns; mixed types."""
+"""The API server's validation of a checked tree: literals of durations, timestamps and patterns; mixed types."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The fast form: a checked tree as Python source that runs the ordinary case straight."""
+"""The fast form of a program: Python source generated from a checked tree, for the common case of each operation."""

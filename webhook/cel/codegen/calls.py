@@ -1,4 +1,4 @@
-"""Calls and operators as Python expressions. Part of `emitter.py`, whose docstring says the rules."""
+"""Calls and operators as Python expressions. Part of `emitter.py`; see its docstring for the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fast form adds for the cost of each node, so that no limit is passed unseen.
+"""Cost accounting in generated code: what the fast form adds for each node, so that no cost limit is missed.
 
 The invariant: where the fast form gives a value, `m` is at least what the exact form would have spent, and at most
 `CALL_LIMIT`. `m` begins with the sum of what all nodes outside of loops cost at most

@@ -1,4 +1,4 @@
-"""Lists, maps and objects written out. Part of `emitter.py`, whose docstring says the rules."""
+"""Literals of lists, maps and objects. Part of `emitter.py`; see its docstring for the rules."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A checked tree to Python source that runs the ordinary case straight: the fast form of a program.
+"""Generates Python source from a checked tree: the fast form of a program.
 
-The fast form may give up at any point (by any exception); the exact form of `planner.py` then evaluates from the start,
-which is safe since nothing in the language has effects. So the source needs no error handling of its own, and where
-it does give a value, that is the exact form's. It carries no text of the policy: names are generated, literals are in
-a table. Why two forms: docs/decisions/0031-two-forms.md.
+The fast form may leave at any point (by any exception); the exact form of `planner.py` then evaluates from the start,
+which is safe because CEL has no side effects. So the source needs no error handling, and any value it returns equals
+that of the exact form. It contains no text of the policy: names are generated, literals are in a table. Why there are
+two forms: docs/decisions/0031-two-forms.md.
 """
 
 from __future__ import annotations

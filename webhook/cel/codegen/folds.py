@@ -1,4 +1,4 @@
-"""Comprehensions as `for` loops with an early exit. Part of `emitter.py`, whose docstring says the rules."""
+"""Comprehensions as `for` loops with an early exit. Part of `emitter.py`; see its docstring for the rules."""
 
 from __future__ import annotations
 

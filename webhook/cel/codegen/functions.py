@@ -1,7 +1,7 @@
-"""What `emitter.py` wrote, as functions: the lines of a fast form with what stands around them, and Python's compiler.
+"""Compiles the lines of `emitter.py` to Python functions.
 
-There are two functions of one text: `call` takes the variables, `metered` a tuple of them and a budget, to which it
-adds what it cost at most. Each is made where it is needed. Neither knows what the lines do.
+One source has two functions: `call` takes the variables, `metered` a tuple of them and a budget, to which it adds its
+upper bound of the cost. Each is compiled at its first use.
 """
 
 from __future__ import annotations

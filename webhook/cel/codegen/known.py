@@ -1,7 +1,7 @@
-"""What the source written so far makes certain at the next line, on every way that leads there. No source is here.
+"""Facts that the lines emitted so far guarantee at the next line, on every path that leads there.
 
-A local name is given a value once on each way, and what it holds is never changed once it can be read; so what a line
-found out about it holds for all lines behind that one in the same block, and in the blocks within.
+A local name is assigned once on each path and its value is not changed after that; so what a line checks about it holds
+for all later lines of the same block, and of the blocks within it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of lists that policies are full of, written out. Part of `emitter.py`, whose docstring says the rules."""
+"""List functions that policies use often, inlined. Part of `emitter.py`; see its docstring for the rules."""
 
 from __future__ import annotations
 

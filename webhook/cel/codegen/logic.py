@@ -1,4 +1,4 @@
-"""`&&` and `||` as Python expressions. Part of `emitter.py`, whose docstring says the rules."""
+"""`&&` and `||` as Python expressions. Part of `emitter.py`; see its docstring for the rules."""
 
 from __future__ import annotations
 

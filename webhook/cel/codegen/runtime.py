@@ -1,6 +1,6 @@
-"""What generated code calls when the straight path does not fit. Each either gives the exact value or raises.
+"""Functions called by generated code where inline code does not suffice. Each returns the exact value or raises.
 
-Whatever is raised here or by Python itself ends the fast form of a program; the exact form then decides.
+Any exception, from here or from Python itself, leaves the fast form of a program; the exact form then decides.
 """
 
 from __future__ import annotations

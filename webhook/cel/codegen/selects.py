@@ -1,9 +1,9 @@
-"""Steps into values that may not be there, each written once. Part of `emitter.py`, whose docstring says the rules.
+"""Field and index selection of values that may be absent. Part of `emitter.py`; see its docstring for the rules.
 
-A step has no effect and is the same each time, so its value is kept in a local name for all lines behind it, and taken
-out of a loop where it is known not to give up. No value but a map has a method `get`, so a step into another one leaves
-the fast form by itself. A variable of a policy is computed when it is first asked for and counts for the cost, so it is
-never asked for earlier than the language would; but only once.
+A selection has no side effects, so its value is kept in a local name for all later lines, and hoisted out of a loop if
+it cannot leave the fast form. Only maps have a method `get`, so a selection on any other value raises and leaves the
+fast form. A variable of a policy is computed at its first use, which counts for the cost; so it is read once, and never
+earlier than the language does.
 """
 
 from __future__ import annotations

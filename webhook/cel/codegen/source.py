@@ -1,4 +1,4 @@
-"""What the writers of generated source share: a piece of code, and what the emitter offers them. No writer is here."""
+"""Types shared by the modules that emit source: a piece of code, and the interface of the emitter."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an expression may cost before it is run: cel-go's static estimate."""
+"""The static cost estimate of an expression, as in cel-go."""

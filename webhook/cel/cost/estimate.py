@@ -1,6 +1,6 @@
-"""What a checked expression may cost, before it is run: the range that cel-go's checker gives for the same tree.
+"""The static cost estimate of a checked expression: the same range as that of cel-go's checker.
 
-Walks the tree once, with the sizes and paths of what it has seen. Formulas of functions are in their rows; sizes of
+Walks the tree once, and keeps the sizes and paths of values. Formulas of functions are in their rows; sizes of
 variables come from the host (`Env.sizes`). Source: checker/cost.go of cel-go 0.26.1, options of the API server 1.36.
 """
 

@@ -1,7 +1,7 @@
-"""Paths of values in the tree of a variable, for the estimate of costs: appended to as Go appends to a slice.
+"""Paths of values below a variable, for the cost estimate, with the aliasing of Go's `append`.
 
-cel-go lets paths of one length share their memory, so that a later field of an iteration variable can overwrite an
-earlier one's name; the API server's figures follow from that, and so ours must.
+In cel-go, paths share memory, so that a later field of an iteration variable can overwrite an earlier one. The API
+server's estimates depend on it, so this reproduces it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is known of the sizes of values while a cost is estimated: as written, computed, declared by the host, or bound.
+"""The sizes of values during a cost estimate: of literals, results, variables of the host, and bound names.
 
-Sizes stand by node, those of a variable also by its path. How they are used to charge is `estimate.py`'s.
+Sizes are kept by node, those of variables also by path. `estimate.py` computes costs from them.
 """
 
 from __future__ import annotations

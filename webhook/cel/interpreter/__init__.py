@@ -1,1 +1,1 @@
-"""The exact form: a checked tree as closures that evaluate and charge as cel-go does."""
+"""The exact form of a program: an interpreter of closures that evaluates and counts costs exactly as cel-go does."""

@@ -1,6 +1,6 @@
-"""Reading into values: `a.b`, `a[i]`, `a.?b`, `has(a.b)`, as chains of qualifiers on a base, the way cel-go reads them.
+"""Attributes as in cel-go: `a.b`, `a[i]`, `a.?b` and `has(a.b)` as a base and a chain of qualifiers.
 
-The exact evaluation of chains lives here, with what each step costs. The fast form is in `emitter.py`.
+Chains are evaluated exactly, with the cost of each step. The fast form of selections is in `codegen/selects.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A frame of the exact form that stops at the limit. Apart from `program.py` since it derives from a list."""
+"""A frame that stops the exact form at the cost limit. Not in `program.py`, since it derives from list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls at run time: which overload answers for the values at hand, and what a call costs. The rules are cel-go's."""
+"""Calls at run time: dispatch to the overload for the argument values, and the cost of a call. Rules: cel-go."""
 
 from __future__ import annotations
 

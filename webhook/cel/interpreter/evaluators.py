@@ -1,4 +1,4 @@
-"""The evaluators that `planner.py` puts together: closures over a frame, each doing one thing as cel-go does it."""
+"""The evaluators that `planner.py` combines: closures over a frame, one per kind of node."""
 
 from __future__ import annotations
 

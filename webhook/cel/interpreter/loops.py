@@ -1,7 +1,7 @@
-"""Comprehensions of the exact form: loops that stop where cel-go cancels, and know what it has counted there.
+"""Comprehensions of the exact form: loops that stop where cel-go cancels, with the cost that it has counted there.
 
-A loop looks at the cost after each round. Where a round passed the limit it is gone through once more, on a frame that
-stops at the very step; so what an evaluation had cost when it was cancelled is known without a second evaluation.
+A loop checks the cost after each iteration. If an iteration exceeds the limit, it is repeated on a frame that stops at
+the exact step; so the cost at cancellation is known without a second evaluation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A checked tree to closures that evaluate it exactly as cel-go does, cost included: the metered form of a program.
+"""Plans a checked tree as closures that evaluate it exactly as cel-go does, including the cost: the exact form.
 
-Constants fold here where the API server folds them when it makes a program: literals of constants and conversions of
-constants, whose errors are therefore errors of the compiler.
+Constants are folded as the API server folds them: literals and conversions of constants, whose errors are therefore
+compile errors.
 """
 
 from __future__ import annotations

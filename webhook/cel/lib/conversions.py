@@ -1,4 +1,4 @@
-"""Conversions between the plain types, exactly as cel-go reads and writes them (Go's strconv), and `type`."""
+"""Conversions between the basic types, exactly as in cel-go (Go's strconv), and `type`."""
 
 from __future__ import annotations
 

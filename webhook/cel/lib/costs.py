@@ -1,6 +1,6 @@
-"""Prices of calls: what cel-go and the API server charge at run time, the static halves in `estimates.py`, and words.
+"""Run-time costs of calls as in cel-go and the API server, each with its static estimate (`estimates.py`) and a text.
 
-No function is here.
+A function's row names its cost: that of `matches` is `MATCHED`.
 """
 
 from __future__ import annotations

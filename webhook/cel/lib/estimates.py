@@ -1,6 +1,6 @@
-"""What calls may cost before they are run: the static halves of the formulas in `costs.py`. No function is here.
+"""Static cost estimates of calls: the counterparts of the run-time formulas in `costs.py`.
 
-Each gives cost and, where it can be said, the size of the result, from the sizes of the operands, receiver first.
+Each returns the cost and, if known, the size of the result, from the sizes of the operands, receiver first.
 Source: checker/cost.go and ext/ of cel-go 0.26.1, pkg/cel/library/cost.go of k8s.io/apiserver 1.36.
 """
 

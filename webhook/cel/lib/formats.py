@@ -1,4 +1,4 @@
-"""Kubernetes' format library: named formats of strings, and what is wrong with a string that does not have one."""
+"""Kubernetes' format library: named string formats, and the errors of a string that does not match."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Equality of the objects and JSON patches that a mutation writes, which is not that of other values.
+"""Equality of the objects and JSON patches that a mutation makes, which differs from that of other values.
 
-The API server compares the fields of two objects by Go's reflect.DeepEqual: an int is no double, NaN is not itself,
-and two lists are only one where they are the same list in memory, which two written ones never are.
+The API server compares the fields of two objects by Go's reflect.DeepEqual: an int never equals a double, NaN does not
+equal NaN, and lists are equal only if they are the same list in memory, which two list literals never are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How much memory one evaluation may ask for by making large values. The API server has no such limit: only cost.
+"""A limit on the memory that one evaluation allocates for large values. The API server has none: it limits cost only.
 
-What is made is counted over an evaluation; the exact form of a program sets the count back. Where the fast form
-passes the limit the exact one starts over, so nothing else needs to set it back. Threads share the count, which only
-makes the limit tighter.
+Allocations are counted per evaluation; the exact form of a program resets the count. If the fast form exceeds the
+limit, the exact form starts over, so nothing else has to reset it. Threads share the count, which makes the limit only
+stricter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Equality and order of values as the library functions need them: over any two values, never by Python's rules.
+"""Equality and order of any two values by CEL's rules, for library functions on lists, sets and sorting.
 
-Operators of the language are compiled code; lists, sets and sorting compare here. bool is no number, int, uint and
-double compare by value, NaN equals nothing.
+A bool is not a number; int, uint and double compare by value; NaN equals nothing. The operators of the language are in
+`operators.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which regular expressions Python's `re` may run: those that mean the same there and take linear time, provably.
+"""Decides which regular expressions Python's `re` may run: those with provably the same meaning and linear time.
 
-The listed subset: an anchored sequence of ASCII literals, classes and groups of plain alternatives, where no loop can
-give back a character that what follows could take; or a plain literal. Everything else is RE2's (`regex.py`).
+The subset: an anchored sequence of ASCII literals, classes and groups of plain alternatives, where no repetition can
+give back a character that the next part could match; or a plain literal. All others are run by RE2 (`regex.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Short ways to write the rows of a library. Data only."""
+"""Constructors for the rows of a library."""
 
 from __future__ import annotations
 

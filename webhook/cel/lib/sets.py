@@ -1,4 +1,4 @@
-"""The sets library: lists looked at as sets."""
+"""The sets library: set operations on lists."""
 
 from __future__ import annotations
 

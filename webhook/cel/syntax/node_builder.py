@@ -1,6 +1,6 @@
-"""What a parser stands on: the tokens of one text taken one by one, nodes with ids, issues, and the limits of depth.
+"""The base of the parser: takes tokens, makes nodes with ids, collects issues, and enforces the depth limits.
 
-No grammar. An issue that leaves the shape intact is noted; a token out of place, or too deep a text, ends the parse.
+An issue that leaves the tree intact is noted; a misplaced token, or a text nested too deeply, ends the parse.
 """
 
 from __future__ import annotations

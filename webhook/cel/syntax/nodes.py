@@ -1,6 +1,6 @@
-"""The one node type family every pass reads: frozen, with an id and the character offset it is reported at.
+"""The nodes of the syntax tree, read by every pass: immutable, with an id and the character offset for messages.
 
-Facts about nodes (types, overloads, folded values) stand in side tables keyed by id, never on the node.
+Facts about nodes (types, overloads, folded values) are in tables by id, never on the node.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Text to nodes: a recursive-descent parser of cel-go's grammar with its limits. Macros expand as they are met.
 
-Errors that leave the shape intact (a reserved word, an int of 80 bits, a bad macro argument) are collected; the first
-token out of place ends the parse. Why not cel-python's lark grammar: docs/decisions/0030-cel-parser.md.
+Errors that leave the tree intact (a reserved word, an int of 80 bits, a bad macro argument) are collected; the first
+misplaced token ends the parse. Why not cel-python's lark grammar: docs/decisions/0030-cel-parser.md.
 """
 
 from __future__ import annotations

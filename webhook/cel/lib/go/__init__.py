@@ -1,1 +1,1 @@
-"""How Go reads and writes addresses, URLs and texts. No function of the language is here."""
+"""Go's parsing and formatting of addresses, URLs and strings, which library functions use."""
