@@ -1,4 +1,4 @@
-"""The objects of the queue: their types, their CRDs, their versions, and how a job becomes a Workload.
+"""The API objects of the queue: types, CRDs, version conversion, and the Workload of a job. Pure functions of values.
 
-Values in, values out. What is decided over them is in `queue/`, what is read from files in `policy/load.py`.
+Decisions over them are in `webhook.queue`; policies are loaded in `webhook.policy.loading`.
 """

@@ -1,4 +1,4 @@
-"""Quantities as the queue core counts them, and back: milli-units of `cpu`, whole units of everything else."""
+"""Converts quantities to the queue core's amounts and back: milli-units of `cpu`, whole units of everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations as people write them in settings, rules and traces: `90s`, `5m`, `1h30m`, `7d`."""
+"""Parses and formats durations in settings, rules and traces: `90s`, `5m`, `1h30m`, `7d`."""
 
 from __future__ import annotations
 

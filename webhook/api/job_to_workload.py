@@ -1,6 +1,6 @@
-"""A job becomes a Workload object: the same in the cluster, in `plan` and in `make run`.
+"""Makes the Workload object of a job, for the cluster, `plan` and `make run` alike.
 
-Which pods a job has is `jobs.describe`'s answer; what becomes of the Workload is the queue's.
+`jobs.describe` gives the pod sets of a job; the queue core decides about the Workload.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is read about a workload that waits: the core's message, its numbers written as quantities.
+"""Messages for pending workloads: the core's message, with its amounts as quantities.
 
-`message_of` is for people; `condition_of` is what the condition `QuotaReserved` says, in the words that clients of
-Kueue read.
+`message_of` is for users; `condition_of` is the message of the condition `QuotaReserved`, in Kueue's wording, which
+its clients parse.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def condition_of(pending: Pending) -> tuple[str, str]:
 
 
 def _assignment(shortages: tuple[Shortage, ...]) -> str:
-    """Say which flavors could not be assigned, pod set by pod set."""
+    """Return which flavors could not be assigned, pod set by pod set."""
     by_pod_set: dict[str, set[str]] = {}
     for shortage in shortages:
         by_pod_set.setdefault(shortage.pod_set, set()).add(shortage.note or _lack(shortage))

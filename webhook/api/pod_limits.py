@@ -1,4 +1,4 @@
-"""Whether pods keep their own limits and the namespace's LimitRanges: what is wrong with them, in one sentence."""
+"""Validates pods against their own limits and the namespace's LimitRanges: returns the first violation."""
 
 from __future__ import annotations
 

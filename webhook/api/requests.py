@@ -1,6 +1,6 @@
-"""What the pods of a template ask for: defaults filled in as the API server would, then summed up.
+"""The resource requests of a pod: defaults as the API server sets them, then the sum over containers and overhead.
 
-Arithmetic over pod specs only; quota, flavors and transformations of resources are the queue's.
+Init containers and sidecars count as in the scheduler. Quota and resource transformations are not applied here.
 """
 
 from __future__ import annotations

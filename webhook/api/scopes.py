@@ -1,6 +1,6 @@
-"""Which kinds are served and in which scope, as far as objects tell: built-in kinds, Sluice's own CRDs, given CRDs.
+"""The served kinds and their scopes without a cluster: built-in kinds, Sluice's own CRDs, and CRDs among the objects.
 
-A cluster is asked by discovery instead (`cluster.param_kinds`).
+With a cluster, discovery is used instead (`cluster.api.param_kinds`).
 """
 
 from __future__ import annotations

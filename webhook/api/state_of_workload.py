@@ -1,4 +1,4 @@
-"""Where a Workload stands, in one word: what lists and pages show."""
+"""The state of a Workload in one word, as lists and pages show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REACHED: Final = (FINISHED, ADMITTED, RESERVED)
 
 
 def workload_state(workload: Mapping[str, Any]) -> tuple[str, str]:
-    """Return where a Workload stands, in one word, and the message of the condition that says so."""
+    """Return the state of a Workload in one word, and the message of the condition that it comes from."""
     for word in _REACHED:
         if holds(dict(workload), word):
             return word, str((find(dict(workload), word) or {}).get("message") or "")

@@ -1,7 +1,7 @@
-"""Volcano's Queue and PodGroup as the queue core's definitions: one flavor, a cohort per parent queue.
+"""Reads Volcano's Queue and PodGroup into the queue core's definitions: one flavor, a cohort per parent queue.
 
-`guarantee` is never lent, `deserved` is the nominal quota, `capability` bounds what is borrowed; weights, and what
-only rules look at, stay readable as annotations.
+`guarantee` is never lent, `deserved` is the nominal quota, `capability` limits borrowing; weights, and fields that only
+rules read, become annotations.
 """
 
 from __future__ import annotations

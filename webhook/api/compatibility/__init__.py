@@ -1,1 +1,1 @@
-"""What of Kueue and Volcano is supported: one table, read by lint, by the reason of waiting, and by a page."""
+"""The table of supported features of Kueue and Volcano, used by lint, by pending reasons, and by a page of the docs."""

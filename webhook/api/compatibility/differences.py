@@ -1,4 +1,4 @@
-"""Where Sluice decides otherwise than Kueue on purpose: what, why, and what gives Kueue's answer."""
+"""Intended differences from Kueue's decisions: what, why, and the setting that gives Kueue's behaviour."""
 
 from __future__ import annotations
 
@@ -52,10 +52,9 @@ DIFFERENCES: Final = (
         ("trace-a1-00034", "trace-a3-00037"),
     ),
     KueueDifference(
-        "a waiting workload always says what it lacks, never `Bypassed scheduling evaluation because an equivalent "
+        "a pending workload always says what it lacks, never `Bypassed scheduling evaluation because an equivalent "
         "workload recently failed`",
-        "Kueue does not look at a workload like one that failed before; Sluice does not either, and yet explains each "
-        "by its own numbers",
+        "like Kueue, Sluice skips a workload that is equivalent to one that failed, but explains each by its numbers",
         "none: only the message of the condition QuotaReserved differs, its reason does not",
     ),
 )

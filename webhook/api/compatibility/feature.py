@@ -1,4 +1,4 @@
-"""A row of the table of features, and the signs by which an object asks for one. Values only."""
+"""A row of the table of features, with the fields by which an object asks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fields by which an object asks for a feature of Kueue are written down. For the tables alone."""
+"""Shorthands for the fields by which an object asks for a feature, used by the tables."""
 
 from __future__ import annotations
 

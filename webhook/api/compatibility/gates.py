@@ -1,4 +1,4 @@
-"""Kueue's feature gates (0.20): which of them have an effect here, and what Sluice does where they have none."""
+"""Kueue's feature gates (0.20): which have an effect in Sluice, and what Sluice does for the others."""
 
 from __future__ import annotations
 

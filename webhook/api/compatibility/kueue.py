@@ -1,4 +1,4 @@
-"""Kueue's features (0.20), each with its state here. What a row of state `no` has signs for waits, and lint says so."""
+"""Kueue's features (0.20) and their state in Sluice. What asks for an unsupported one waits, and lint reports it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _QUOTA: Final = (
     Feature(
         "admission fair sharing",
         FeatureState.YES,
-        "decayed past usage of LocalQueues orders a queue; it is counted where an admissionScope asks for it",
+        "the decayed usage of LocalQueues orders a queue; it is counted for queues with an admissionScope",
         "tests/cluster/queues/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),

@@ -1,4 +1,4 @@
-"""Kueue's features around workloads, jobs and their life, each with its state here: a part of `kueue.KUEUE`."""
+"""Kueue's features of workloads and jobs, with their state in Sluice: a part of `kueue.KUEUE`."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ _LIFE: Final = (
     Feature(
         "elastic jobs by workload slices",
         FeatureState.PART,
-        "Job, RayCluster, and RayJob and RayService by the size of their RayCluster; what is not marked elastic keeps"
-        " its admitted size",
+        "Job, RayCluster, and RayJob and RayService by the size of their RayCluster; a job that is not marked"
+        " elastic keeps its admitted size",
         "tests/cluster/jobs/test_elastic.py",
         ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS"),
     ),
@@ -90,7 +90,7 @@ _LIFE: Final = (
     Feature(
         "orphaned workloads",
         FeatureState.YES,
-        "a Workload without a job ends when its pods are gone; one that lost its ownerReference alone gets it back",
+        "a Workload without a job ends when its pods are gone; one that only lost its ownerReference gets it back",
         "tests/cluster/jobs/test_lost_owner.py",
         ("FinishOrphanedWorkloads", "SkipAncestorCheckForDeletedWorkloads"),
     ),
@@ -103,7 +103,7 @@ _LIFE: Final = (
     Feature(
         "recovery of pods stuck in termination",
         FeatureState.YES,
-        "off unless the gate is on; nodes are watched then, and `forceDeleteAfter` says how long pods get",
+        "off unless the gate is on; then nodes are watched, and `forceDeleteAfter` is the time that pods get",
         "tests/cluster/test_failure_recovery.py",
         gates=("FailureRecoveryPolicy",),
     ),
@@ -174,7 +174,7 @@ _JOBS: Final = (
     Feature(
         "children of a job whose kind is left out",
         FeatureState.OTHER,
-        "run, because no queue admits their owner; Kueue suspends them for good",
+        "they run, because no queue admits their owner; Kueue keeps them suspended",
         "tests/cluster/jobs/test_managed.py",
     ),
     Feature(
@@ -186,7 +186,7 @@ _JOBS: Final = (
     Feature(
         "annotations of Workloads",
         FeatureState.OTHER,
-        "sluice.dev/arrival and sluice.dev/spec-digest stand beside Kueue's: a new leader continues from them",
+        "sluice.dev/arrival and sluice.dev/spec-digest in addition to Kueue's: a new leader continues from them",
         "tests/cluster/test_change_of_leader.py",
     ),
     Feature(
@@ -283,8 +283,8 @@ _AROUND: Final = (
     Feature(
         "metrics",
         FeatureState.PART,
-        "those of queues and cohorts, under Kueue's names; none of MultiKueue and of details of its cycle, no labels of"
-        " one's own",
+        "those of queues and cohorts, under Kueue's names; none of MultiKueue and of details of its cycle, no custom"
+        " labels",
         "tests/cluster/queues/test_metrics.py",
         ("LocalQueueMetrics", "MetricsForCohorts", "MetricForWorkloadCreationLatency", "CustomMetricLabels"),
     ),

@@ -1,4 +1,4 @@
-"""What an object asks for that is not supported: the reason its Workload waits for, and an error of lint."""
+"""Finds unsupported features that an object asks for: a pending reason of its Workload, and an error of lint."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def asked(of: str, obj: Mapping[str, Any], gates: Gates = NO_GATES) -> Iterator[
 
 
 def reason(of: str, obj: Mapping[str, Any], gates: Gates = NO_GATES, where: str = "") -> str:
-    """Say what an object asks for that is not supported, "" where there is nothing; `where` goes before the field."""
+    """Return the unsupported feature that an object asks for, "" if there is none; `where` is put before the field."""
     for path, feature in asked(of, obj, gates):
         return f"{where}{written(path)} uses {feature.name}, which is not supported: {feature.note}"
     return ""

@@ -1,4 +1,4 @@
-"""Volcano's features, each with its state here."""
+"""Volcano's features and their state in Sluice."""
 
 from __future__ import annotations
 

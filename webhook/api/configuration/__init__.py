@@ -1,1 +1,1 @@
-"""Kueue's features as settings: what its Configuration says, read from that or from Sluice's own configuration."""
+"""Queue settings as in Kueue's Configuration, read from that or from Sluice's own configuration."""

@@ -1,6 +1,6 @@
-"""Reads maps by tables of their fields: each field has a name, the attribute it becomes, and how its value is read.
+"""Reads maps by tables of fields: each has a name, the attribute that it sets, and a reader of its value.
 
-A value that is wrong is a finding at its place; so is a field that no table names, which a caller may only warn of.
+An invalid value is a finding at its place; so is an unknown field, which a caller may report as a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which objects the queues hold, as settings say it: jobs of the integrated kinds, in the selected namespaces. Pure."""
+"""Which jobs the queues manage, by the settings: jobs of the integrated kinds, in the selected namespaces. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of Kueue's Configuration that are about Kueue as a process: they have no effect here."""
+"""The fields of Kueue's Configuration that configure Kueue's own process: they have no effect in Sluice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The fields of Kueue's Configuration: which of them Sluice has, and in which setting each ends.
+"""Reads Kueue's Configuration: which fields Sluice supports, and the setting that each becomes.
 
-v1beta1 and v1beta2 differ in their defaults only, and v1beta1 says `enable` where v1beta2 has the section or not.
+v1beta1 and v1beta2 differ only in their defaults, and in v1beta1's `enable`, instead of which v1beta2 has the section.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The settings of the queues and of the jobs in them, as values; named as in Kueue's Configuration.
+"""The settings of queues and their jobs, as values, with the names of Kueue's Configuration.
 
-Durations are in milliseconds. `sluice serve` hands one `QueueSettings` to everything that decides or writes.
+Durations are in milliseconds. `sluice serve` passes one `QueueSettings` to everything that decides or writes.
 """
 
 from __future__ import annotations

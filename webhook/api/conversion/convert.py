@@ -1,7 +1,7 @@
-"""kueue.x-k8s.io v1beta1 <-> v1beta2: objects of one version as objects of the other.
+"""Converts objects of kueue.x-k8s.io between v1beta1 and v1beta2.
 
-Pure: the given objects are left as they are. v1beta2 loses nothing on its way to v1beta1 and back; what v1beta1
-alone has (lists for old tools, old words) is put into v1beta2's words or left out, as Kueue does.
+Pure: the arguments are not changed. A round trip from v1beta2 through v1beta1 loses nothing; what only v1beta1 has
+(deprecated lists and values) is converted or left out, as in Kueue.
 """
 
 from __future__ import annotations

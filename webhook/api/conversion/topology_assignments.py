@@ -1,4 +1,4 @@
-"""Topology assignments in both versions: v1beta1 lists domains, v1beta2 packs them into slices."""
+"""Converts topology assignments: v1beta1 lists domains, v1beta2 packs them into slices."""
 
 from __future__ import annotations
 

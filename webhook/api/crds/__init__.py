@@ -1,1 +1,1 @@
-"""The kinds that Sluice brings: their CustomResourceDefinitions and what these allow."""
+"""The CustomResourceDefinitions of Sluice's kinds, and validation against them."""

@@ -1,4 +1,4 @@
-"""The kinds that Sluice brings CRDs for: names, scope, versions and columns, one row each."""
+"""The kinds that Sluice installs CRDs for: names, scope, versions and columns, one row each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API type as a schema: structural OpenAPI for CRDs, JSON Schema for editors. One walk for both."""
+"""Makes the schema of an API type: structural OpenAPI for CRDs, JSON Schema for editors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether an object keeps to what its CRD allows: the field that does not, in one sentence.
+"""Validates an object against its CRD: returns the first invalid field, in one sentence.
 
-An API server with these CRDs refuses such an object; files, and clusters whose CRDs are others', let it in. Looked at
-are words of a list, bounds, quantities and keys of lists under `spec`, by the schema; not what is missing.
+An API server with these CRDs rejects such an object; files, and clusters with other CRDs, may contain it. It checks
+enumerations, bounds, quantities and list keys under `spec`, by the schema; not missing fields.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Kubernetes objects become what the queue core reads: a snapshot, or events."""
+"""Reads Kubernetes objects into the queue core's model: a snapshot, or events."""

@@ -1,4 +1,4 @@
-"""Queues, cohorts, flavors, checks and namespaces as the queue core's definitions."""
+"""Reads queues, cohorts, flavors, checks and namespaces into the queue core's definitions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def check(obj: Object, gates: Gates = NO_GATES) -> AdmissionCheck:
 
 
 def _problem(obj: Object, gates: Gates) -> str:
-    """Say what in a definition is not allowed, or not supported; "" where all is well."""
+    """Return what in a definition is not allowed or not supported; "" if nothing is."""
     return validity.problem_of(obj) or unsupported.reason(str(obj.get("kind")), obj, gates)
 
 

@@ -1,7 +1,7 @@
-"""Kubernetes objects become the queue core's snapshot, or events: names, numbers and times as the core counts them.
+"""Turns Kubernetes objects into the queue core's snapshot or events.
 
-Reads kueue.x-k8s.io v1beta1 and v1beta2, Volcano's Queue and PodGroup, and the objects around them; what it does not
-know it leaves alone. Nothing is checked here: that is admission's, and `lint`'s.
+Reads kueue.x-k8s.io v1beta1 and v1beta2, Volcano's Queue and PodGroup, and related objects; other kinds are ignored.
+Objects are not validated: the API server and `lint` do that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A Workload that replaces another of the same job asks for the difference only, while the other holds its quota.
+"""Elastic jobs: a Workload slice that replaces another requests only the difference, while the old one holds its quota.
 
-Source: KEP 77. The pods that run stay on their flavors, so the new ones get the same. When the other has ended, the
-Workload is read again, as a whole.
+Source: KEP 77. Running pods stay on their flavors, so new ones get the same. When the old slice has ended, the Workload
+is read again as a whole.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def beyond(new: Workload, old: Workload | None) -> Workload:
 
 
 def whole(more: Iterable[PodSetAssignment], obj: Mapping[str, Any]) -> tuple[PodSetAssignment, ...]:
-    """Return what a Workload gets (`more`) together with what the one that it replaces holds."""
+    """Return the assignment of a Workload (`more`) added to that of the one it replaces."""
     old = {assignment.name: assignment for assignment in assignments_of(obj)}
     return tuple(_together(assignment, old.get(assignment.name)) for assignment in more)
 

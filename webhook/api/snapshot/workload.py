@@ -1,4 +1,4 @@
-"""Workload objects as the queue core's workloads: requests summed, defaults filled in, conditions read."""
+"""Reads Workload objects into the queue core's workloads: requests summed, defaults set, conditions interpreted."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def _assignment(value: Object, most: Mapping[Any, int], done: Mapping[str, int])
 
 
 def _held(status: Object) -> str:
-    """Say why the condition `Requeued` keeps a workload out of its queue.
+    """Return why the condition `Requeued` keeps a workload out of its queue.
 
     It does not where the core itself knows when that ends: a back-off, a stopped queue, a workload set inactive. What
     has pods to replace, or none for now, is held as well.

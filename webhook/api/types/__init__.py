@@ -1,1 +1,1 @@
-"""The API types: one file a kind, and the words that they are written with."""
+"""The API types, one file per kind, and the field types that they share."""

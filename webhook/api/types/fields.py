@@ -1,4 +1,4 @@
-"""The words that API types are written with: a field's sentence and bounds, names, quantities, shared value types.
+"""Field types for the API types: descriptions and bounds, names, quantities, shared value types.
 
 A type is a msgspec Struct whose fields are `Annotated[type, doc(...)]`; `schema.py` turns it into OpenAPI.
 """

@@ -1,4 +1,4 @@
-"""Quota as ClusterQueue and Cohort state it, and its use as their status shows it (kueue.x-k8s.io)."""
+"""Quota in the spec of ClusterQueue and Cohort, and usage in their status (kueue.x-k8s.io)."""
 
 from __future__ import annotations
 

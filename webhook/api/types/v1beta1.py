@@ -1,4 +1,4 @@
-"""What kueue.x-k8s.io/v1beta1 says in another way than v1beta2. Everything else is the same type in both."""
+"""The types of kueue.x-k8s.io/v1beta1 that differ from v1beta2. All others are the same in both."""
 
 from __future__ import annotations
 

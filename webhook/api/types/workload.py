@@ -1,4 +1,4 @@
-"""Workload, kueue.x-k8s.io/v1beta2: what it asks for, and what it keeps while it holds quota."""
+"""Workload, kueue.x-k8s.io/v1beta2: its spec."""
 
 from __future__ import annotations
 

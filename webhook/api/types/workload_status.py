@@ -1,4 +1,4 @@
-"""The status of a Workload, kueue.x-k8s.io/v1beta2: what it got, and what became of it."""
+"""The status of a Workload, kueue.x-k8s.io/v1beta2."""
 
 from __future__ import annotations
 
