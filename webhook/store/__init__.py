@@ -1,1 +1,1 @@
-"""Object storage: the `ObjectStore` protocol and its in-memory form; the live one is `cluster.api.live_store`."""
+"""Object storage: the `ObjectStore` protocol and its in-memory form. The live one is `cluster.api.live_store`."""
