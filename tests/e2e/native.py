@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.controlplane.client import ApiError, Client, Response
@@ -98,10 +99,7 @@ class ClusterFacts:
         return True
 
     external = ()
-
-    def switch(self, name: str) -> bool | None:
-        """Nothing is set."""
-        return None
+    switches = MappingProxyType[str, bool]({})
 
     def owner(self, uid: str) -> JSON | None:
         """No object of the comparison has an owner."""

@@ -105,10 +105,11 @@ class MemoryFacts:
             self._managed = managed(self._configured())
         return self._managed.may_hold(obj, lambda: self.namespace(namespace)["metadata"]["labels"])
 
-    def switch(self, name: str) -> bool | None:
-        """Give a setting that a Configuration among the objects has."""
+    @property
+    def switches(self) -> Mapping[str, bool]:
+        """The settings that are on or off in a Configuration among the objects."""
         settings = self._configured()
-        return settings.switch(name) if settings is not None else None
+        return settings.switches if settings is not None else {}
 
     def _configured(self) -> QueueSettings | None:
         if self._settings is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.admission.gate import Check, Decision, Labels, Question, Selector
@@ -35,8 +35,9 @@ class ViewFacts:
         self, view: View, params: ParamKinds, clock: Callable[[], float], settings: QueueSettings | None = None
     ) -> None:
         self._view, self._params, self._clock = view, params, clock
-        self._managed, self._settings = managed(settings), settings or QueueSettings()
-        self._owners, self._reads = ViewOwners(view, self._settings), LiveReads(view.store, clock)
+        self._managed, settings = managed(settings), settings or QueueSettings()
+        self.switches, self.external = settings.switches, settings.external
+        self._owners, self._reads = ViewOwners(view, settings), LiveReads(view.store, clock)
         self._given: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
@@ -76,15 +77,6 @@ class ViewFacts:
     def holds(self, obj: Object, namespace: str) -> bool:
         """Say whether the queues hold such objects, by their kind and the labels of their namespace."""
         return self._managed.may_hold(obj, lambda: _labels(self.namespace(namespace)))
-
-    @property
-    def external(self) -> Collection[tuple[str, str]]:
-        """Group and kind of the objects whose Workloads other controllers make."""
-        return self._owners.external
-
-    def switch(self, name: str) -> bool | None:
-        """Give a setting of the queues, or a feature gate, that is on or off."""
-        return self._settings.switch(name)
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
         """Give the managed job with the uid of a reference; one that is not in view yet is asked for."""

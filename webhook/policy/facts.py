@@ -104,8 +104,9 @@ class Facts(Protocol):
     def external(self) -> Collection[tuple[str, str]]:
         """Group and kind of the objects whose Workloads other controllers make (`externalFrameworks`)."""
 
-    def switch(self, name: str) -> bool | None:
-        """Give a setting of the queues, or a feature gate, that is on or off; None where nothing is said of it."""
+    @property
+    def switches(self) -> Mapping[str, bool]:
+        """The settings of the queues, and feature gates, that are on or off; without those that nobody set."""
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
         """Give the object with the UID of an ownerReference, None where there is none (a forged or stale owner).

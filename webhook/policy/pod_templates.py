@@ -72,11 +72,6 @@ class Targets:
         self.templates: list[EvaluationTarget] | None = None
         self._last: list[EvaluationTarget] | None = None
 
-    @property
-    def present(self) -> dict[str, Any] | None:
-        """The object; of a DELETE the old one."""
-        return self.object if self.object is not None else self.old
-
     def pod_templates(self) -> Sequence[EvaluationTarget]:
         """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
 

@@ -173,14 +173,14 @@ class QueueSettings:
         """Return whether a feature gate is on; `default` is what it is where nobody set it."""
         return self.feature_gates.get(gate, default)
 
-    def switch(self, name: str) -> bool | None:
-        """Return what is on or off by its name in a Configuration, or a feature gate; None where nobody set it.
+    @property
+    def switches(self) -> Mapping[str, bool]:
+        """What is on or off, by its name in a Configuration, and the feature gates that somebody set.
 
         Plain Pods and serving kinds take the default queue where a Configuration says which kinds are queued.
         """
-        if name == PODS_TAKE_DEFAULT:
-            return self.integrations is not None
-        return self.manage_jobs_without_queue_name if name == MANAGE_UNNAMED else self.feature_gates.get(name)
+        unnamed, pods = self.manage_jobs_without_queue_name, self.integrations is not None
+        return {**self.feature_gates, MANAGE_UNNAMED: unnamed, PODS_TAKE_DEFAULT: pods}
 
     @property
     def orders_by_usage(self) -> bool:

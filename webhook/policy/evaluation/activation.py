@@ -61,9 +61,9 @@ class Activation:
         self.budget: Budget = Budget(total, call) if before is None else before.budget
         self._variables = policy.variables
         self._known: dict[Any, Any] = {}
-        for name in policy.settings:
-            if (switch := context.facts.switch(name)) is not None:
-                self._known[name] = switch
+        if policy.settings:
+            switches = context.facts.switches
+            self._known = {name: switches[name] for name in policy.settings if name in switches}
         self._failed: dict[str, str] | None = None
         """Messages of variables that failed: an error would hold the frames that it came through, and the object."""
         request = context.request.attributes

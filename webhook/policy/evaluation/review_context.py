@@ -85,6 +85,12 @@ class ReviewContext:
             activation.budget.settle()
             observer.spent(activation.policy, activation.policy.cost_limits[0] - activation.budget.remaining)
 
+    @property
+    def present(self) -> dict[str, Any] | None:
+        """The object as it is now; of a DELETE the old one."""
+        targets = self.targets
+        return targets.object if targets.object is not None else targets.old
+
     def namespace_labels(self) -> Mapping[str, str] | None:
         """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in.
 
@@ -101,7 +107,7 @@ class ReviewContext:
     def job(self) -> Job | None:
         """Give the object (of a DELETE, the old one) as a job."""
         if self._job is None:
-            obj = self.targets.present
+            obj = self.present
             self._job = None if obj is None else describe(obj)
         return self._job
 
@@ -114,15 +120,15 @@ class ReviewContext:
     def is_held(self) -> bool:
         """Give `held`, which is looked up once. Raises Unanswered, FactError."""
         if self.held is None:
-            obj = self.targets.present
+            obj = self.present
             self.held = obj is None or self.facts.holds(obj, self.request.namespace)
         return self.held
 
     def look_for_owner(self) -> bool:
         """Give `owned`, which is looked up once. Raises Unanswered, FactError."""
         if self.owned is None:
-            obj = self.targets.present
-            managed = _every if self.facts.switch(MANAGE_UNNAMED) else queue_of
+            obj = self.present
+            managed = _every if self.facts.switches.get(MANAGE_UNNAMED) else queue_of
             self.owned = obj is not None and owned(obj, self.request.namespace, self.facts, managed)
         return self.owned
 
