@@ -11,9 +11,8 @@ from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
-from webhook.policy.patching.fast_merge import NotApplicable, fast_merged, field_schema
-from webhook.policy.patching.mutation import MutationError, check_names
-from webhook.policy.patching.native_values import native
+from webhook.policy.patching.apply_configuration import NotApplicable, fast_merged, field_schema
+from webhook.policy.patching.native_values import MutationError, check_names, native
 
 NAMES = st.sampled_from(["a", "b", "c"])
 ODD = st.sampled_from(["x", "y", "", 1, 2**40, 1.5, True, False, None, [], {}, ["x"], {"x": None}])

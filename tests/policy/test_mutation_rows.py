@@ -12,9 +12,9 @@ import pytest
 from webhook.cel import compile, mutation_env
 from webhook.cel.batch import answer
 from webhook.cli.eval_mutation import mutation
-from webhook.policy.expression import Expression
-from webhook.policy.model import Mutation
-from webhook.policy.patching.mutation import MutationError, patched
+from webhook.policy.patching.apply_configuration import merged
+from webhook.policy.patching.json_patch import patched
+from webhook.policy.patching.native_values import MutationError
 
 OBJECT = {
     "i": 42,
@@ -28,7 +28,6 @@ OBJECT = {
     "mn": {"k": None},
     "dur": "1h30m",
 }
-UNUSED = Expression("", compile("1", mutation_env()))
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "cases/mutations.jsonl").read_text().splitlines()]
 
 
@@ -66,10 +65,10 @@ def test_policies_refuse_what_the_api_server_refuses(row):
     values = {"object": OBJECT}
     env = mutation_env()
     value = compile(row["expr"], env).evaluate({name: values.get(name) for name in env.variables})
-    apply = row["expect"]["kind"] == "ApplyConfiguration"
+    change = merged if row["expect"]["kind"] == "ApplyConfiguration" else patched
     wanted = expected(row)
     try:
-        found = patched(OBJECT, Mutation(apply, UNUSED), value, (OBJECT,))
+        found = change(OBJECT, value, (OBJECT,))
     except MutationError:
         assert wanted is None
         return

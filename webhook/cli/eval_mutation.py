@@ -12,8 +12,9 @@ from webhook.kube import patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import NIL, Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
-from webhook.policy.patching import mutation as mutations
-from webhook.policy.patching.native_values import Given
+from webhook.policy.patching.apply_configuration import fragment_of
+from webhook.policy.patching.json_patch import operation
+from webhook.policy.patching.native_values import Given, MutationError, check_names
 
 _EXPONENT: Final = 1e21
 """From here on Go writes doubles with an exponent."""
@@ -34,10 +35,10 @@ def mutation(found: Type, value: object, obj: dict[str, Any] | None, given: Mapp
 def _applied(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "ApplyConfiguration"}
     try:
-        mutations.check_names(value)
-        fragment = mutations.fragment(value, given)
+        check_names(value)
+        fragment = fragment_of(value, given)
         out["native"] = _printed(fragment)
-    except mutations.MutationError as error:
+    except MutationError as error:
         return {**out, "error": str(error)}
     if obj is None:
         return out
@@ -68,8 +69,8 @@ def _printed(value: Any) -> Any:
 def _patched(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": "JSONPatch"}
     try:
-        steps = [mutations.operation(step, given) for step in value]
-    except mutations.MutationError as error:
+        steps = [operation(step, given) for step in value]
+    except MutationError as error:
         return {**out, "error": str(error)}
     out["patch"] = [_written(step, made) for step, made in zip(value, steps, strict=True)]
     if obj is None:

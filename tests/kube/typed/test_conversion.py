@@ -16,7 +16,7 @@ from webhook.kube.patch import Operation, apply
 from webhook.kube.schemas import schema_of
 from webhook.kube.typed.conversion import FieldTypeError, UnknownFields, converted
 from webhook.kube.typed.defaulted import defaulted
-from webhook.policy.patching.fast_merge import NotApplicable, fast_merged, field_schema
+from webhook.policy.patching.apply_configuration import NotApplicable, fast_merged, field_schema
 
 JSON = dict[str, Any]
 POD = defaulted(

@@ -17,7 +17,9 @@ from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import Expression, OutOfBudget
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.patching.mutation import InternalError, MutationError, patched
+from webhook.policy.patching.apply_configuration import merged
+from webhook.policy.patching.json_patch import InternalError, patched
+from webhook.policy.patching.native_values import MutationError
 from webhook.policy.pod_templates import EvaluationTarget
 
 
@@ -110,7 +112,11 @@ def _mutated(
         activation = last
     try:
         value = activation.mutation(mutation.expression)
-        after = patched(obj, mutation, value, activation.values, whole=target.path is None)
+        whole = target.path is None
+        if mutation.apply:
+            after = merged(obj, value, activation.values, whole=whole)
+        else:
+            after = patched(obj, value, activation.values, whole=whole)
     except OutOfBudget:
         if last is not None:
             return _mutated(invocation, target, index, obj, None)

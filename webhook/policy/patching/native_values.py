@@ -16,6 +16,14 @@ from webhook.kube.merge import NIL, Foreign
 _ENDS: Final = frozenset({str, bool, int, float})
 
 
+PLAIN: Final = frozenset({str, bool, type(None)})
+"""Types whose values are JSON as they are."""
+
+
+class MutationError(Exception):
+    """A mutation gave something that cannot be put into the object; the text is the API server's."""
+
+
 class NotNative(Exception):
     """A map in an object has a key that is no text."""
 
@@ -119,3 +127,27 @@ def _key(key: Any) -> str:
     if not isinstance(key, str):
         raise NotNative(f"map key '{key}' is of type {type(key).__name__}, not string")
     return key
+
+
+def check_names(value: ObjectValue) -> None:
+    """Refuse objects whose type name is not the path they stand at, such as `Object{spec: Object.status{}}`."""
+    wrong: list[str] = []
+    _mismatches(value, value.type_name, wrong)
+    if wrong:
+        raise MutationError("type mismatch: " + "\n".join(wrong))
+
+
+def _mismatches(value: Any, path: str, wrong: list[str]) -> None:
+    if isinstance(value, ObjectValue):
+        if value.type_name != path:
+            wrong.append(
+                f'unexpected type name "{value.type_name}", expected "{path}", '
+                "which matches field name path from root Object type"
+            )
+        for name, inner in value.fields.items():
+            if type(inner) not in PLAIN:
+                _mismatches(inner, f"{path}.{name}", wrong)
+    elif isinstance(value, list | dict):
+        for inner in value if isinstance(value, list) else value.values():
+            if type(inner) not in PLAIN:
+                _mismatches(inner, path, wrong)

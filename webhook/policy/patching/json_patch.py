@@ -1,4 +1,4 @@
-"""From what a mutation's expression gives to the changed object: ApplyConfiguration and JSONPatch."""
+"""JSONPatch: from the operations that a mutation's expression gives to the changed object."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import math
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final
 
 from webhook.cel.keys import bare
@@ -14,82 +13,23 @@ from webhook.cel.lib import conversions
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
 from webhook.kube import patch
 from webhook.kube.equality import same
-from webhook.kube.gvk import gvk_of
-from webhook.kube.merge import Foreign, MergeError, apply_configuration
-from webhook.kube.schemas import is_built_in, schema_of
+from webhook.kube.merge import Foreign
 from webhook.kube.typed.conversion import FieldTypeError, UnknownFields, converted
-from webhook.policy.model import Mutation
-from webhook.policy.patching.fast_merge import FieldSchema, NotApplicable, fast_merged, field_schema
-from webhook.policy.patching.native_values import Given, NotNative, native
+from webhook.policy.patching.native_values import PLAIN, Given, MutationError, NotNative, check_names, native
 
 _SAFE_INTEGER: Final = 2**53 - 1
 _INT64: Final = 2.0**63
-_PLAIN: Final = frozenset({str, bool, type(None)})
-
-
-class MutationError(Exception):
-    """A mutation gave something that cannot be put into the object; the text is the API server's."""
 
 
 class InternalError(MutationError):
     """A JSON patch made of the object what its type cannot hold: the API server fails, whatever the failurePolicy."""
 
 
-def patched(
-    obj: dict[str, Any], mutation: Mutation, value: Any, given: Iterable[Any] = (), *, whole: bool = True
-) -> dict[str, Any]:
-    """Give the object with the mutation done, or the same object where it changes nothing. Raises MutationError.
+def patched(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole: bool = True) -> dict[str, Any]:
+    """Give the object with the operations done, or the same object where they change nothing. Raises MutationError.
 
-    `given` is what the expression was given: lists and maps in it are JSON, others are values of the language. A
-    `whole` object is converted to the Go type of its kind and back, as the API server does after each mutation; a
-    template that stands in as a Pod is not.
+    Where a `test` does not hold the object stays as it was. `given` and `whole` are as in `apply_configuration.merged`.
     """
-    if mutation.apply:
-        return _applied(obj, value, given, whole)
-    result = _json_patched(obj, value, given, whole)
-    return obj if same(obj, result) else result
-
-
-def _applied(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool) -> dict[str, Any]:
-    if not isinstance(value, ObjectValue):
-        raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
-    if not value.fields:
-        return obj
-    api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if type(api_version) is str and type(kind) is str and (schema := _field_schema(api_version, kind, whole)):
-        try:
-            return fast_merged(schema, obj, value)
-        except NotApplicable:
-            pass
-    check_names(value)
-    try:
-        merged: dict[str, Any] = apply_configuration(obj, fragment(value, Given(given)), schema_of(gvk_of(obj)))
-    except MergeError as error:
-        raise MutationError(f"error applying patch: {error}") from None
-    try:
-        result = converted(obj, merged, strict=False) if whole else merged
-    except FieldTypeError as error:
-        raise MutationError(str(error)) from None
-    return obj if same(obj, result) else result
-
-
-def fragment(value: ObjectValue, given: Given) -> dict[str, Any]:
-    """Give what an ApplyConfiguration merges in. Raises MutationError where a map in it has keys that are no texts."""
-    try:
-        return native(value, given)
-    except NotNative:
-        raise MutationError("invalid return type: *dynamic.ObjectVal") from None
-
-
-@lru_cache(maxsize=1024)
-def _field_schema(api_version: str, kind: str, whole: bool) -> FieldSchema | None:
-    """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
-    gvk = gvk_of({"apiVersion": api_version, "kind": kind})
-    return field_schema(schema_of(gvk), converted=whole and is_built_in(gvk))
-
-
-def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: bool) -> dict[str, Any]:
-    """Apply the operations; where a `test` does not hold the object stays as it was."""
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
     if not value:
@@ -104,11 +44,12 @@ def _json_patched(obj: dict[str, Any], value: Any, given: Iterable[Any], whole: 
     if not isinstance(result, dict):
         raise MutationError("JSON Patch: the result is not an object")
     try:
-        return converted(obj, result, strict=True) if whole else result
+        result = converted(obj, result, strict=True) if whole else result
     except UnknownFields as error:
         raise InternalError(f"Internal error occurred: strict decoding error: {error}") from None
     except FieldTypeError as error:
         raise InternalError(f"Internal error occurred: {error}") from None
+    return obj if same(obj, result) else result
 
 
 def operation(step: Any, given: Given) -> patch.Operation:
@@ -130,30 +71,6 @@ def _native(value: ObjectValue, given: Given) -> dict[str, Any]:
         raise _refused(f"fail to convert field: {error}") from None
 
 
-def check_names(value: ObjectValue) -> None:
-    """Refuse objects whose type name is not the path they stand at, such as `Object{spec: Object.status{}}`."""
-    wrong: list[str] = []
-    _mismatches(value, value.type_name, wrong)
-    if wrong:
-        raise MutationError("type mismatch: " + "\n".join(wrong))
-
-
-def _mismatches(value: Any, path: str, wrong: list[str]) -> None:
-    if isinstance(value, ObjectValue):
-        if value.type_name != path:
-            wrong.append(
-                f'unexpected type name "{value.type_name}", expected "{path}", '
-                "which matches field name path from root Object type"
-            )
-        for name, inner in value.fields.items():
-            if type(inner) not in _PLAIN:
-                _mismatches(inner, f"{path}.{name}", wrong)
-    elif isinstance(value, list | dict):
-        for inner in value if isinstance(value, list) else value.values():
-            if type(inner) not in _PLAIN:
-                _mismatches(inner, path, wrong)
-
-
 def plain(value: Any) -> Any:
     """Give a CEL value as JSON: whole numbers beyond 2**53 as strings, bytes in base64, times as texts.
 
@@ -161,12 +78,12 @@ def plain(value: Any) -> Any:
     server crashes.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     if kind is dict:
         return _plain_map(value)
     if kind is list:
-        return [item if type(item) in _PLAIN else plain(item) for item in value]
+        return [item if type(item) in PLAIN else plain(item) for item in value]
     if isinstance(value, int):
         return int.__int__(value) if -_SAFE_INTEGER <= value <= _SAFE_INTEGER else int.__repr__(value)
     if kind is float:
@@ -182,7 +99,7 @@ def struct(value: Any) -> Any:
     Raises MutationError for what is neither JSON nor a whole number without sign nor bytes.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     if kind is dict:
         return {key: struct(item) for key, item in value.items()}
@@ -212,7 +129,7 @@ def _refused(why: str) -> MutationError:
 
 def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
     return {
-        key if type(key) is str else _text_key(key): item if type(item) in _PLAIN else plain(item)
+        key if type(key) is str else _text_key(key): item if type(item) in PLAIN else plain(item)
         for key, item in value.items()
     }
 
@@ -234,16 +151,3 @@ def _plain_special(value: Any) -> Any:
     if isinstance(value, (Duration, Timestamp)):
         return conversions.to_string(value)
     raise _refused(type(value).__name__)
-
-
-__all__ = [
-    "InternalError",
-    "MutationError",
-    "check_names",
-    "fragment",
-    "number",
-    "operation",
-    "patched",
-    "plain",
-    "struct",
-]

@@ -1,18 +1,27 @@
-"""The fast way of an ApplyConfiguration into an object: names, schema and merge in one walk over what it writes.
+"""ApplyConfiguration: from the fragment that a mutation's expression gives to the changed object.
 
-It gives up (`NotApplicable`) at whatever is not quite ordinary; `webhook.kube.merge` then decides, so that where this
-does give a result, it is that one's. For a kind whose objects are converted after each mutation it also gives up where
-that would change anything. What it costs depends on the fragment, not on the object.
+The fast way is names, schema and merge in one walk over what the fragment writes: what it costs depends on the
+fragment, not on the object. It gives up (`NotApplicable`) at whatever is not quite ordinary; `webhook.kube.merge` then
+decides, so that where this does give a result, it is that one's. For a kind whose objects are converted after each
+mutation it also gives up where that would change anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 from webhook.cel.values import ObjectValue
 from webhook.kube.absent import ABSENT
+from webhook.kube.equality import same
+from webhook.kube.gvk import gvk_of
+from webhook.kube.merge import MergeError, apply_configuration
 from webhook.kube.schema import NUMERIC, MapShape, Ref, Schema
+from webhook.kube.schemas import is_built_in, schema_of
+from webhook.kube.typed.conversion import FieldTypeError, converted
 from webhook.kube.typed.steady import is_inert, is_rewritten, keeps_empty, looked_at
+from webhook.policy.patching.native_values import Given, MutationError, NotNative, check_names, native
 
 _TYPES: Final = {"string": frozenset({str}), "boolean": frozenset({bool}), "untyped": frozenset({str, bool, int})}
 _NONE: Final[frozenset[type]] = frozenset()
@@ -89,6 +98,50 @@ class FieldSchema:
         return found
 
 
+def merged(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole: bool = True) -> dict[str, Any]:
+    """Give the object with a fragment merged in, or the same object where it changes nothing. Raises MutationError.
+
+    `given` is what the expression was given: lists and maps in it are JSON, others are values of the language. A
+    `whole` object is converted to the Go type of its kind and back, as the API server does after each mutation; a
+    template that stands in as a Pod is not.
+    """
+    if not isinstance(value, ObjectValue):
+        raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
+    if not value.fields:
+        return obj
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if type(api_version) is str and type(kind) is str and (schema := _field_schema(api_version, kind, whole)):
+        try:
+            return fast_merged(schema, obj, value)
+        except NotApplicable:
+            pass
+    check_names(value)
+    try:
+        made: dict[str, Any] = apply_configuration(obj, fragment_of(value, Given(given)), schema_of(gvk_of(obj)))
+    except MergeError as error:
+        raise MutationError(f"error applying patch: {error}") from None
+    try:
+        result = converted(obj, made, strict=False) if whole else made
+    except FieldTypeError as error:
+        raise MutationError(str(error)) from None
+    return obj if same(obj, result) else result
+
+
+def fragment_of(value: ObjectValue, given: Given) -> dict[str, Any]:
+    """Give what an ApplyConfiguration merges in. Raises MutationError where a map in it has keys that are no texts."""
+    try:
+        return native(value, given)
+    except NotNative:
+        raise MutationError("invalid return type: *dynamic.ObjectVal") from None
+
+
+@lru_cache(maxsize=1024)
+def _field_schema(api_version: str, kind: str, whole: bool) -> FieldSchema | None:
+    """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
+    gvk = gvk_of({"apiVersion": api_version, "kind": kind})
+    return field_schema(schema_of(gvk), converted=whole and is_built_in(gvk))
+
+
 def field_schema(schema: Schema, *, converted: bool = False) -> FieldSchema | None:
     """Give where the fragments of a kind start; None where its apiVersion and kind are no texts.
 
@@ -109,8 +162,8 @@ def fast_merged(schema: FieldSchema, obj: dict[str, Any], value: ObjectValue) ->
     fields = value.fields
     if "apiVersion" in fields or "kind" in fields:
         raise NotApplicable
-    merged: dict[str, Any] = _merge_object(schema, obj, value)
-    return merged
+    result: dict[str, Any] = _merge_object(schema, obj, value)
+    return result
 
 
 def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
