@@ -13,7 +13,8 @@ from webhook.admission.memory_facts import MemoryFacts
 from webhook.cel import compile, mutation_env, validation_env
 from webhook.cel.errors import CelError
 from webhook.cel.types import DYN
-from webhook.policy.dependencies.reads import EVERYTHING, all_unchanged, read_paths
+from webhook.policy.dependencies.reads import EVERYTHING, read_paths
+from webhook.policy.evaluation.mutate import all_unchanged
 
 ENV = validation_env()
 

@@ -7,7 +7,7 @@ variables all that an expression of a policy sees stays the same for as long as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Ident, Literal, Node, Select
@@ -16,7 +16,6 @@ Path = tuple[str, ...]
 _OBJECT: Final = "object"
 _VARIABLES: Final = "variables"
 _STEPS: Final = frozenset({nodes.INDEX, nodes.OPT_INDEX, nodes.OPT_SELECT})
-_MISSING: Final = object()
 EVERYTHING: Final[tuple[Path, ...]] = ((),)
 
 
@@ -65,20 +64,3 @@ def shortest(paths: Iterable[Path]) -> tuple[Path, ...]:
         if not any(path[: len(other)] == other for other in kept):
             kept.append(path)
     return tuple(kept)
-
-
-def all_unchanged(before: Any, after: Any, paths: Iterable[Path]) -> bool:
-    """Say whether what stands at each path is the very same in both objects, or is missing at the same step."""
-    if before is after:
-        return True
-    for path in paths:
-        old, new = before, after
-        for step in path:
-            if old is new:
-                break
-            if type(old) is not dict or type(new) is not dict:
-                return False
-            old, new = old.get(step, _MISSING), new.get(step, _MISSING)
-        if old is not new:
-            return False
-    return True

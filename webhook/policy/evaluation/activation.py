@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from webhook.cel.budget import Budget
@@ -10,7 +9,6 @@ from webhook.cel.compose import TYPE_NAME
 from webhook.cel.errors import CelError, EvalError, Interrupted
 from webhook.cel.keys import MISSING
 from webhook.cel.types import Type, object_type
-from webhook.policy.dependencies.reads import Path, all_unchanged
 from webhook.policy.evaluation.invocation import Invocation
 from webhook.policy.expression import Expression, OutOfBudget, Values
 from webhook.policy.pod_templates import EvaluationTarget
@@ -38,32 +36,24 @@ def evaluate(expression: Expression, values: Values, budget: Budget) -> Any:
 class Activation:
     """The values of a policy's expressions; it is itself the value of `variables`.
 
-    A variable is computed when it is first asked for, and kept; an error is kept as well, and worded as the API server
-    words it. An activation that follows one `before` it (the object was changed) takes over what that one computed
-    from parts of the object that are still the very same. It goes on with that one's budget, so that what it spends
-    counts for too much, never for too little.
+    A variable is computed when it is first asked for, and is `known` from then on; an error is kept as well, and worded
+    as the API server words it.
     """
 
-    __slots__ = ("_failed", "_known", "_variables", "before", "budget", "object", "policy", "values")
+    __slots__ = ("_failed", "_variables", "budget", "known", "object", "policy", "values")
     cel_type: ClassVar[Type] = VARIABLES
 
-    def __init__(
-        self,
-        invocation: Invocation,
-        target: EvaluationTarget,
-        obj: dict[str, Any] | None,
-        before: Activation | None = None,
-    ) -> None:
+    def __init__(self, invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any] | None) -> None:
         """Begin on a target; `obj` is what is there now."""
         context, policy = invocation.context, invocation.policy
-        self.object, self.before, self.policy = obj, before, policy
+        self.object, self.policy = obj, policy
         total, call = policy.cost_limits
-        self.budget: Budget = Budget(total, call) if before is None else before.budget
+        self.budget = Budget(total, call)
         self._variables = policy.variables
-        self._known: dict[Any, Any] = {}
+        self.known: dict[str, Any] = {}
         if policy.settings:
             switches = context.facts.switches
-            self._known = {name: switches[name] for name in policy.settings if name in switches}
+            self.known = {name: switches[name] for name in policy.settings if name in switches}
         self._failed: dict[str, str] | None = None
         """Messages of variables that failed: an error would hold the frames that it came through, and the object."""
         request = context.request.attributes
@@ -77,20 +67,12 @@ class Activation:
 
     def close(self) -> None:
         """Let go of what refers to itself, so that nothing is left to the garbage collector."""
-        self.values, self.before = (), None
+        self.values = ()
         self.budget.noted.clear()
 
     def evaluate(self, expression: Expression) -> Any:
         """Evaluate an expression. Raises CelError, OutOfBudget, Unanswered."""
         return evaluate(expression, self.values, self.budget)
-
-    def mutation(self, expression: Expression) -> Any:
-        """Evaluate a mutation's expression, and keep the value. Raises CelError, OutOfBudget, Unanswered."""
-        value = MISSING if self.before is None else self._taken_over(self.before, expression, expression.reads)
-        if value is MISSING:
-            value = evaluate(expression, self.values, self.budget)
-        self._known[expression] = value
-        return value
 
     def cel_equal(self, other: object) -> bool:
         """Say whether it is itself. Raises CelError for anything else, as the API server's has no equality."""
@@ -100,21 +82,16 @@ class Activation:
 
     def cel_find(self, name: Any) -> Any:
         """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
-        value = self._known.get(name, MISSING)
+        value = self.known.get(name, MISSING)
         if value is not MISSING:
             return value
         expression = self._variables.get(name)
         if expression is None:
             return MISSING
-        if self.before is not None:
-            value = self._taken_over(self.before, name, expression.reads)
-            if value is not MISSING:
-                self._known[name] = value
-                return value
         if self._failed is not None and name in self._failed:
             raise EvalError(self._failed[name])
         try:
-            value = self._known[name] = expression.program.metered(self.values, self.budget)
+            value = self.known[name] = expression.program.metered(self.values, self.budget)
         except CelError as error:
             failure = f'composited variable "{name}" fails to evaluate: {error.message}'
             self._failed = {**(self._failed or {}), name: failure}
@@ -123,11 +100,4 @@ class Activation:
             raise EvalError(failure) from None
         if self.budget.remaining < 0:
             raise OutOfBudget
-        return value
-
-    def _taken_over(self, before: Activation, key: Any, paths: Iterable[Path]) -> Any:
-        """Give the value that the activation before has, if all that its expression reads is still the same."""
-        value = before._known.get(key, MISSING)
-        if value is MISSING or not all_unchanged(before.object, self.object, paths):
-            return MISSING
         return value

@@ -5,11 +5,11 @@ Rules: the dispatcher of the API server's mutating policy plugin. Its order is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from webhook.cel.errors import CelError, Interrupted
-from webhook.policy.dependencies.reads import all_unchanged
+from webhook.policy.dependencies.reads import Path
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation
 from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
 from webhook.policy.evaluation.match_conditions import conditions_hold
@@ -21,6 +21,8 @@ from webhook.policy.patching.apply_configuration import merged
 from webhook.policy.patching.json_patch import InternalError, patched
 from webhook.policy.patching.native_values import MutationError
 from webhook.policy.pod_templates import EvaluationTarget
+
+_MISSING: Final = object()
 
 
 def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str, Any] | None:
@@ -83,10 +85,13 @@ def invoke(invocation: Invocation) -> None:
 
 
 def _carried_out(invocation: Invocation, target: EvaluationTarget, obj: dict[str, Any]) -> dict[str, Any]:
-    """Do all mutations of a policy on one target: give what is there afterwards; `obj` is what was there before."""
-    policy = invocation.policy
+    """Do all mutations of a policy on one target: give what is there afterwards; `obj` is what was there before.
+
+    Where the policy's mode is audit or warn, what it would change is told, and not kept.
+    """
+    policy, result = invocation.policy, invocation.result
     invocation.ran = True
-    invocation.result.evaluated[policy.name] = None
+    result.evaluated[policy.name] = None
     first = last = None
     after = obj
     for i in range(len(policy.mutations)):
@@ -94,7 +99,15 @@ def _carried_out(invocation: Invocation, target: EvaluationTarget, obj: dict[str
         first = first or last
     if first is None or after is obj:
         return obj
-    return _changed(invocation, target, first, after) or obj
+    if policy.mode == "enforce":
+        if policy.warning is not None and (text := _warning(policy.warning, first)):
+            result.warn(f"{policy.name}: {text}")
+        result.changing[policy.name] = None
+        return invocation.context.targets.put_back(target, after) or obj
+    result.audit(f"{policy.name}/would-mutate", "true")
+    if policy.mode == "warn":
+        result.warn(f"{policy.name} would change this object (mode warn)")
+    return obj
 
 
 def _mutated(
@@ -106,12 +119,14 @@ def _mutated(
     it runs out of budget a fresh one decides.
     """
     policy, result, mutation = invocation.policy, invocation.result, invocation.policy.mutations[index]
-    if last is None or last.object is not obj:
-        activation = Activation(invocation, target, obj, None if result.observer else last)
-    else:
+    if last is not None and last.object is obj:
         activation = last
+    else:
+        activation = Activation(invocation, target, obj)
+        if last is not None and result.observer is None:
+            _follow(last, activation)
     try:
-        value = activation.mutation(mutation.expression)
+        value = activation.evaluate(mutation.expression)
         whole = target.path is None
         if mutation.apply:
             after = merged(obj, value, activation.values, whole=whole)
@@ -142,28 +157,39 @@ def _mutated(
     return activation, obj
 
 
-def _changed(
-    invocation: Invocation, target: EvaluationTarget, first: Activation, after: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Keep the change and give what is there now, or, where the policy's mode is audit or warn, only tell of it."""
-    policy, result = invocation.policy, invocation.result
-    kept = None
-    if policy.mode == "enforce":
-        warning = "" if policy.warning is None else _warning(policy.name, policy.warning, first)
-        kept = invocation.context.targets.put_back(target, after)
-        result.changing[policy.name] = None
-    else:
-        warning = f"{policy.name} would change this object (mode {policy.mode})"
-        result.audit(f"{policy.name}/would-mutate", "true")
-    if warning and policy.mode != "audit" and warning not in result.warnings:
-        result.warnings.append(warning)
-    return kept
+def _follow(last: Activation, activation: Activation) -> None:
+    """Let an activation go on behind the last one, whose object was changed.
+
+    It takes over the variables that were computed from parts of the object which are still the very same. It goes on
+    with that one's budget, so that what it spends counts for too much, never for too little.
+    """
+    activation.budget = last.budget
+    for name, value in last.known.items():
+        if all_unchanged(last.object, activation.object, last.policy.variables[name].reads):
+            activation.known[name] = value
 
 
-def _warning(name: str, expression: Expression, first: Activation) -> str:
+def all_unchanged(before: Any, after: Any, paths: Iterable[Path]) -> bool:
+    """Say whether what stands at each path is the very same in both objects, or is missing at the same step."""
+    if before is after:
+        return True
+    for path in paths:
+        old, new = before, after
+        for step in path:
+            if old is new:
+                break
+            if type(old) is not dict or type(new) is not dict:
+                return False
+            old, new = old.get(step, _MISSING), new.get(step, _MISSING)
+        if old is not new:
+            return False
+    return True
+
+
+def _warning(expression: Expression, first: Activation) -> str:
     """Word what the policy says about its change, by its own expression on the object before it."""
     try:
         text = first.evaluate(expression)
     except (CelError, OutOfBudget) as error:
-        text = f"its warning failed: {error}"
-    return f"{name}: {text}" if isinstance(text, str) and text else ""
+        return f"its warning failed: {error}"
+    return text if isinstance(text, str) else ""

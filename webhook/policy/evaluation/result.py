@@ -53,6 +53,11 @@ class EvaluationResult:
         if self.observer is not None:
             self.observer.saw(policy, clause, index, outcome)
 
+    def warn(self, text: str) -> None:
+        """Add a warning, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
     def audit(self, key: str, value: str) -> None:
         """Add an audit annotation; a key that comes again gets each distinct value."""
         values = self.audits.setdefault(key, [])
