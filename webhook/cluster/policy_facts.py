@@ -35,6 +35,7 @@ class ViewFacts:
         self, view: View, params: ParamKinds, clock: Callable[[], float], settings: QueueSettings | None = None
     ) -> None:
         self._view, self._params, self._clock = view, params, clock
+        self._namespaces = view.mirror(NAMESPACE)
         self._managed, settings = managed(settings), settings or QueueSettings()
         self.switches, self.external = settings.switches, settings.external
         self._owners, self._reads = ViewOwners(view, settings), LiveReads(view.store, clock)
@@ -51,14 +52,17 @@ class ViewFacts:
 
     def namespace(self, name: str) -> dict[str, Any]:
         """Give the Namespace object; one that is not in view yet is asked for, as the API server does it."""
-        found = self._view.mirror(NAMESPACE).get(name)
+        found = self._namespaces.get(name)
         return self._reads.answer(ObjectQuery(NAMESPACE, "", name)) if found is None else found
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[dict[str, Any]]:
-        """Give the objects of a kind by name or by label selector, sorted by name; those of the cluster go first."""
-        live, given = self._view.mirror(gvk), self._given.get((gvk.group, gvk.kind), NONE)
+        """Give the objects of a kind by name or by label selector, sorted by name; those of the cluster go first.
+
+        The kind is one that has a scope.
+        """
+        (_, live), given = self._params.listed[gvk], self._given.get((gvk.group, gvk.kind), NONE)
         if name is not None:
             found = live.get(name, namespace or "")
             if found is not None:
@@ -72,7 +76,8 @@ class ViewFacts:
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
         """Give the scope of a kind of parameters by discovery, None where it is not served."""
-        return self._params.scopes.get(gvk)
+        found = self._params.listed.get(gvk)
+        return None if found is None else found[0]
 
     def holds(self, obj: Object, namespace: str) -> bool:
         """Say whether the queues hold such objects, by their kind and the labels of their namespace."""

@@ -13,6 +13,7 @@ from webhook.cluster.api.view import LOOK_AGAIN, View
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.store.errors import StoreError
+from webhook.store.mirror import Mirror
 
 AFTER_FAILURE = 1.0
 """Seconds until discovery is asked again."""
@@ -23,8 +24,8 @@ class ParamKinds:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self.scopes: dict[GroupVersionKind, Scope] = {}
-        """Of the kinds that are listed; one that is not served is not here."""
+        self.listed: dict[GroupVersionKind, tuple[Scope, Mirror]] = {}
+        """The scope and the objects of the kinds that are listed; one that is not served is not here."""
         self._problems: dict[GroupVersionKind, str] = {}
         self._known: dict[GroupVersionKind, asyncio.Event] = {}
         self._tasks: dict[GroupVersionKind, asyncio.Task[None]] = {}
@@ -68,8 +69,9 @@ class ParamKinds:
             self._known[gvk].set()
             await asyncio.sleep(LOOK_AGAIN)
         self._view.add(gvk)
-        await self._view.mirror(gvk).synced.wait()
-        self.scopes[gvk] = scope
+        mirror = self._view.mirror(gvk)
+        await mirror.synced.wait()
+        self.listed[gvk] = scope, mirror
         self._known[gvk].set()
 
     async def _discovered(self, gvk: GroupVersionKind) -> Scope | None:
