@@ -6,7 +6,7 @@ Finding the parameters: CollectParams of the API server's policy dispatcher.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from webhook.cel.errors import Interrupted
@@ -62,9 +62,10 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
     """
     for bound in policies:
         policy = bound.policy
-        if policy.skip_unmanaged and context.held is not True and _skipped(bound, context, _is_not_held):
-            continue
-        if policy.skip_owned and context.owned is not False and _skipped(bound, context, ReviewContext.look_for_owner):
+        unsure = (policy.skip_unmanaged and context.held is not True) or (
+            policy.skip_owned and context.owned is not False
+        )
+        if unsure and _skipped(bound, context):
             continue
         kind = policy.param_kind
         if kind is None:
@@ -106,14 +107,13 @@ def _of_binding(message: str) -> ParamError:
     return ParamError(f"failed to configure binding: {message}")
 
 
-def _is_not_held(context: ReviewContext) -> bool:
-    return not context.is_held()
-
-
-def _skipped(bound: BoundPolicy, context: ReviewContext, reason: Callable[[ReviewContext], bool]) -> bool:
-    """Say whether a policy is skipped for this reason; while that is not known nothing is evaluated."""
+def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:
+    """Say whether a policy leaves this object out: no queue holds it, or it is owned. Not known yet is yes."""
+    policy = bound.policy
     try:
-        return reason(context)
+        if policy.skip_unmanaged and context.held is not True and not context.is_held():
+            return True
+        return policy.skip_owned and context.owned is not False and context.look_for_owner()
     except Unanswered as unanswered:
         context.result.unknown.append(unanswered.question)
     except FactError as error:
