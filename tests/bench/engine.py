@@ -19,7 +19,7 @@ from tests.bench import bodies
 from tests.bench.crossings import POLICIES, served
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import Request, answer, parse
-from webhook.server.json_body import read_json
+from webhook.server.body import read_json
 
 ROUNDS, TIMES = 100, 40
 Review = Callable[[Request], Verdict | NeedsFacts]

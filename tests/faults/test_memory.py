@@ -15,7 +15,7 @@ from tests.faults.two_replicas import job_of, size
 from tests.server.serving import review
 from tests.server.wire import post
 from tests.shared import ROOT
-from webhook.server.json_body import MOST
+from webhook.server.body import MOST
 
 LARGE, OTHERS = 256, 700
 """Connections that send a review of almost 8 MiB each, and others, with all of a head that they may send."""

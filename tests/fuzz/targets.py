@@ -12,7 +12,7 @@ from webhook.admission.wire import BadReview, parse
 from webhook.cel import check_types
 from webhook.diagnostics import SourceError
 from webhook.kube import patch
-from webhook.server.json_body import read_json
+from webhook.server.body import read_json
 from webhook.server.responses import StatusError
 
 OBJECT: dict[str, Any] = {

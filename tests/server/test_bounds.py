@@ -12,7 +12,7 @@ from tests.shared import ROOT
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.documents import read
-from webhook.server.json_body import DEEPEST, MOST, read_json
+from webhook.server.body import DEEPEST, MOST, read_json
 from webhook.server.limits import MIB, PORTS
 from webhook.server.responses import StatusError
 
@@ -219,7 +219,7 @@ def test_bodies_as_deep_as_we_can_write_are_read(opening, closing, blank):
 )
 def test_bodies_of_many_parts_are_not_parsed(body, monkeypatch):
     """What would take thirty times its bytes and a second to parse is refused by a count of its brackets."""
-    monkeypatch.setattr("webhook.server.json_body.orjson.loads", lambda _: pytest.fail("it was parsed"))
+    monkeypatch.setattr("webhook.server.body.orjson.loads", lambda _: pytest.fail("it was parsed"))
     with pytest.raises(StatusError, match="lists and maps") as refused:
         read_json(body)
     assert refused.value.status == 413

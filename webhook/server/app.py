@@ -12,12 +12,11 @@ from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry
 
 from webhook.cel.errors import Interrupted
-from webhook.server.body import read_body
+from webhook.server.body import check_type, read_body
 from webhook.server.clients import ClientCheck
 from webhook.server.deadlines import Review
 from webhook.server.engine import Engine
 from webhook.server.health import Health
-from webhook.server.json_body import check_type
 from webhook.server.limits import STATE, WEBHOOK, Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import StatusError, status_response

@@ -13,9 +13,9 @@ from aiohttp import web
 
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, Request, answer, parse
+from webhook.server.body import read_json
 from webhook.server.deadlines import Review, seconds_left, with_deadline
 from webhook.server.engine import Engine
-from webhook.server.json_body import read_json
 from webhook.server.limits import Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import JsonResponse, StatusError

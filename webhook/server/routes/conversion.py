@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from webhook.server.json_body import read_json
+from webhook.server.body import read_json
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import JsonResponse, StatusError
 
