@@ -131,7 +131,7 @@ class Daemon:
         gate, now = None, self._clocks.milliseconds
         if self.core is not None:
             gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)
-        self.engine = LiveEngine(lambda: self.policies.current, self._facts, gate, self._measures.watch)
+        self.engine = LiveEngine(self.policies, self._facts, gate, self._measures.watch)
         self._leader = self._make_leader(store) if embedded or config.keep_registration else None
         self.controller = self._make_controller() if self.core is not None else None
         self._registered = self._make_registered(store) if config.cluster else None

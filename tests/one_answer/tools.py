@@ -123,10 +123,8 @@ class _Policies:
     gate_part = ""
 
     def __init__(self, situation: Situation) -> None:
-        self._bundle = situation.bundle
-
-    def part(self, request: Request, only: str = "") -> Any:
-        return self._bundle
+        self.current = self
+        self.parts = {"": situation.bundle}
 
 
 class _Facts(MemoryFacts):
@@ -173,7 +171,7 @@ async def _served(situation: Situation) -> Served:
         await w.until_condition("before", "Admitted")
         records: list[bytes] = []
         engine = LiveEngine(
-            lambda: _Policies(situation), _Facts(situation.cluster), view_gate(w.view, core, CLOCKS.milliseconds)
+            _Policies(situation), _Facts(situation.cluster), view_gate(w.view, core, CLOCKS.milliseconds)
         )
         engine.records.append(
             lambda request, verdict, seconds, phase: records.append(

@@ -13,8 +13,8 @@ import pickle
 import subprocess
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -22,11 +22,10 @@ from typing import Final
 from webhook.diagnostics import SourceError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.lazy_bundle import LazyBundle
-from webhook.policy.match_resources import Fields, ResourceOperation, fields_of
+from webhook.policy.match_resources import Fields, ResourceOperation
 from webhook.policy.model import Policy
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_configured
-from webhook.policy.request import Request
 from webhook.policy_reload.compile_worker import END, FINDINGS, LENGTH
 from webhook.queue.rules import Rules
 
@@ -34,8 +33,7 @@ PATIENCE: Final = 300.0
 """Seconds that the child may take: a thousand policies take it six, with a processor of its own."""
 IDLE: Final = 4
 """Taking over rests this many times as long as it works."""
-KINDS: Final = 2048
-"""Kinds of requests to remember; a cluster has a few hundred resources."""
+CALLS: Final = ("", "fail", "ignore")
 FEW: Final = 100
 """So many policies are compiled before they are in force, whether requests have asked for them or not."""
 HOME: Final = str(Path(__file__).resolve().parents[2])
@@ -61,23 +59,22 @@ class Policies:
     bundle: Bundle
     rules: Rules
     lazy: LazyBundle
-    known: dict[Kind, Bundle] = field(default_factory=dict)
-    """What there is for the kinds of requests that came."""
+    parts: Mapping[str, Bundle]
+    """The policies of each webhook call, and all of them by the empty name."""
 
     @classmethod
     def of(cls, lazy: LazyBundle, rules: Rules) -> Policies:
         """Make them of what was taken over."""
-        return cls(lazy.whole, rules, lazy)
+        return cls(lazy.whole, rules, lazy, {only: lazy.part(only) for only in CALLS})
 
-    def part(self, request: Request, only: str = "") -> Bundle:
-        """Give the policies for a request like this one: of one webhook call, or all for the empty name."""
-        kind = fields_of(request), only
-        found = self.known.get(kind)
-        if found is None:
-            if len(self.known) >= KINDS:
-                self.known.clear()
-            found = self.known[kind] = self.lazy.bundle(ResourceOperation(*kind[0]), only)
-        return found
+    def kinds(self) -> set[Kind]:
+        """Give the kinds of requests that came."""
+        return {
+            (fields, only)
+            for only, part in self.parts.items()
+            for index in (part.mutating, part.validating)
+            for fields in index.known
+        }
 
     def compiled(self) -> Iterator[Policy]:
         """Give the policies that requests have asked for so far, with their expressions."""
@@ -144,7 +141,7 @@ async def fetch(paths: Iterable[Path], wanted: Configured, old: Policies) -> Pol
     if _values(lazy.whole) != _values(old.bundle):
         rules = await asyncio.to_thread(rules_configured, lazy.whole.queue_policies, wanted)
     policies = Policies.of(lazy, rules)
-    await paced(_compile_used(policies, tuple(old.known)))
+    await paced(_compile_used(policies, old.kinds()))
     return policies
 
 
@@ -204,10 +201,7 @@ def _compile_used(policies: Policies, kinds: Iterable[Kind]) -> Iterator[None]:
     """Compile what requests of these kinds will need, one policy in a step."""
     yield from policies.lazy.compiling_few(FEW)
     for kind in kinds:
-        for bundle in policies.lazy.compiling(ResourceOperation(*kind[0]), kind[1]):
-            if bundle is not None:
-                policies.known[kind] = bundle
-            yield
+        yield from policies.lazy.compiling(ResourceOperation(*kind[0]), kind[1])
 
 
 async def paced(steps: Iterator[None]) -> None:

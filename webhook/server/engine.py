@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol
 
@@ -42,8 +42,17 @@ class PoliciesInForce(Protocol):
     def gate_part(self) -> str:
         """The failurePolicy whose requests go on to the gate."""
 
-    def part(self, request: Request, only: str = "") -> Bundle:
-        """Give the policies for a request like this one, of one failurePolicy or of both."""
+    @property
+    def parts(self) -> Mapping[str, Bundle]:
+        """The policies of each failurePolicy, and those of both by the empty name."""
+
+
+class PolicySource(Protocol):
+    """Where the policies in force are found."""
+
+    @property
+    def current(self) -> PoliciesInForce:
+        """Those in force now."""
 
 
 class LiveFacts(Facts, Protocol):
@@ -62,33 +71,33 @@ def _nobody() -> None:
 
 
 class LiveEngine:
-    """Verdicts by the policies that `current` gives.
+    """Verdicts by the policies that are current.
 
     `records` are told of each; `watch` gives who observes the next review, or nobody.
     """
 
     def __init__(
         self,
-        current: Callable[[], PoliciesInForce],
+        policies: PolicySource,
         facts: LiveFacts,
         gate: Gate | None,
         watch: Callable[[], Observer | None] = _nobody,
     ) -> None:
-        self._current, self._facts, self._gate, self._watch = current, facts, gate, watch
+        self._policies, self._facts, self._gate, self._watch = policies, facts, gate, watch
         self.warm = asyncio.Event()
         self.records: list[Record] = []
 
     def mutate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Shape the object."""
-        start = perf_counter()
-        verdict = pipeline.mutate(request, self._current().part(request, only), self._facts, observer=self._watch())
+        start, bundle = perf_counter(), self._policies.current.parts[only]
+        verdict = pipeline.mutate(request, bundle, self._facts, observer=self._watch())
         return self._recorded(request, verdict, start, "mutate", only)
 
     def validate(self, request: Request, only: str = "") -> Verdict | NeedsFacts:
         """Judge the object; the gate is asked once, whatever the failure policies."""
-        start, policies = perf_counter(), self._current()
+        start, policies = perf_counter(), self._policies.current
         gate = self._gate if only in ("", policies.gate_part) else None
-        verdict = pipeline.validate(request, policies.part(request, only), self._facts, gate, observer=self._watch())
+        verdict = pipeline.validate(request, policies.parts[only], self._facts, gate, observer=self._watch())
         return self._recorded(request, verdict, start, "validate", only)
 
     async def ask(self, questions: Sequence[Question]) -> None:

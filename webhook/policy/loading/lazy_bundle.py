@@ -18,7 +18,7 @@ from webhook.policy.bundle import Bundle, digest_of
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.match_resources import MatchResources, ResourceOperation
-from webhook.policy.matching.index import entry_for
+from webhook.policy.matching.index import Index, entry_for
 from webhook.policy.model import Binding, Mode, Policy
 from webhook.policy.webhook_rules import WebhookEntry, calls, registration
 
@@ -135,7 +135,7 @@ class LazyPolicy:
 
 @dataclass(slots=True, eq=False)
 class LazyBundle:
-    """Policies compiled when first asked for, and the small bundles made of those that are for one kind of request."""
+    """Policies compiled when first asked for."""
 
     policies: list[LazyPolicy] = field(default_factory=list)
     objects: list[dict[str, Any]] = field(default_factory=list)
@@ -173,27 +173,23 @@ class LazyBundle:
             policy.compile()
             yield
 
-    def compiling(self, target: ResourceOperation, only: str) -> Iterator[Bundle | None]:
-        """Compile the policies for a kind of request one by one, with None behind each; give the bundle of them last.
-
-        `only`: those of one webhook call, `fail` or `ignore`; empty: all.
-        """
-        found = []
+    def compiling(self, target: ResourceOperation, only: str) -> Iterator[None]:
+        """Compile the policies for a kind of request one by one; `only` as in `part`."""
         for policy in self.policies:
-            if only and policy.call != only:
-                continue
-            if entry_for(policy.stub, target) is not None:
-                new = policy.compiled is None
-                found.append(policy.compile())
-                if new:
-                    yield None
-        yield Bundle.of(found, objects=self.objects, exceptions=self.whole.exceptions)
+            if only in ("", policy.call) and policy.compiled is None and entry_for(policy.stub, target) is not None:
+                policy.compile()
+                yield
 
-    def bundle(self, target: ResourceOperation, only: str) -> Bundle:
-        """Give the policies that are for a kind of request, compiled, as a bundle."""
-        *_, bundle = self.compiling(target, only)
-        assert bundle is not None
-        return bundle
+    def part(self, only: str) -> Bundle:
+        """Give the policies of one webhook call, `fail` or `ignore`, or all; each is compiled for its first request."""
+        found = {id(policy.stub): policy for policy in self.policies if only in ("", policy.call)}
+        stubs = [policy.stub for policy in found.values()]
+        made = Bundle.of(stubs, objects=self.objects, exceptions=self.whole.exceptions)
+        validating, mutating = (
+            Index([p for p in made.policies if p.mutating is phase], lambda stub: found[id(stub)].compile())
+            for phase in (False, True)
+        )
+        return replace(made, validating=validating, mutating=mutating)
 
 
 def _stub(head: PolicyHead) -> Policy:

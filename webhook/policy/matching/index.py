@@ -5,7 +5,7 @@ A thousand policies of which ten match cost what the ten cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,22 +52,25 @@ class MatchedPolicy:
 
 
 class Index:
-    """The policies of a bundle by kind of request. Only remembers; the same question always has the same answer."""
+    """The policies of a bundle by kind of request. Only remembers; the same question always has the same answer.
 
-    __slots__ = ("_known", "_policies")
+    `known` are the kinds that were asked for. `whole` gives the policy itself where `policies` have only what matches.
+    """
 
-    def __init__(self, policies: Sequence[Policy]) -> None:
-        self._policies = tuple(policies)
-        self._known: dict[Fields, BoundPolicies] = {}
+    __slots__ = ("_policies", "_whole", "known")
+
+    def __init__(self, policies: Sequence[Policy], whole: Callable[[Policy], Policy] | None = None) -> None:
+        self._policies, self._whole = tuple(policies), whole
+        self.known: dict[Fields, BoundPolicies] = {}
 
     def policies_for(self, request: Request) -> BoundPolicies:
         """Give the policies for requests of this kind."""
         key = fields_of(request)
-        found = self._known.get(key)
+        found = self.known.get(key)
         if found is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            found = self._known[key] = BoundPolicies(list(self._bound(ResourceOperation(*key))))
+            if len(self.known) >= _KEPT:
+                self.known.clear()
+            found = self.known[key] = BoundPolicies(list(self._bound(ResourceOperation(*key))))
         return found
 
     def _bound(self, target: ResourceOperation) -> Iterator[BoundPolicy]:
@@ -75,9 +78,11 @@ class Index:
             return
         for policy in self._policies:
             entry = entry_for(policy, target)
+            if entry is not None and self._whole is not None:
+                entry = entry_for(self._whole(policy), target)
             if entry is not None:
                 for binding, matcher in entry.bindings:
-                    yield BoundPolicy.of(policy, binding, (entry.matcher, matcher), expanded=entry.expanded)
+                    yield BoundPolicy.of(entry.policy, binding, (entry.matcher, matcher), expanded=entry.expanded)
 
 
 def entry_for(policy: Policy, target: ResourceOperation) -> MatchedPolicy | None:
