@@ -130,12 +130,30 @@ class Changes:
         else:
             yield from self._retry(queue for tree in self.rebuilt for queue in pending_queues.get(tree, ()))
         self.rebuilt = {}
+        woken, sure = self._woken(rules, pending_queues)
+        self.by_watch = set()
+        self.freed, self.moved, self.arrived, self.always = {}, {}, {}, {}
+        for equivalence in woken:
+            if equivalence.parked:
+                self.forget(equivalence)
+                if equivalence not in sure:
+                    self.by_watch.add(equivalence)
+                equivalence.pending_queue.wake(equivalence)
+                yield equivalence.pending_queue
+            elif equivalence in self.denied:  # Its head was not parked: it is looked at again with its tree.
+                self.forget(equivalence)
+                yield equivalence.pending_queue
+
+    def _woken(
+        self, rules: Rules, pending_queues: PendingQueues
+    ) -> tuple[dict[EquivalenceClass, None], set[EquivalenceClass]]:
+        """Return the classes to wake, and of these the ones that are worth a look whatever becomes of free quota."""
         woken = dict.fromkeys(self.always)
         for pending_queue, entries in self.arrived.items():
             for entry in entries:
                 if entry.victim is not None:
                     woken.update(dict.fromkeys(self._preemptors(entry, pending_queue, rules)))
-        sure, self.by_watch = set(woken), set()
+        sure = set(woken)
         freed = {pending_queue.node.tree for pending_queue in self.freed}
         above = {node for pending_queue in self.freed for node in (pending_queue.node, *pending_queue.node.path[1:-1])}
         for tree in self.moved:
@@ -154,17 +172,7 @@ class Changes:
                         sure.add(equivalence)
                         woken[equivalence] = None
                 woken.update(dict.fromkeys(helped))
-        self.freed, self.moved, self.arrived, self.always = {}, {}, {}, {}
-        for equivalence in woken:
-            if equivalence.parked:
-                self.forget(equivalence)
-                if equivalence not in sure:
-                    self.by_watch.add(equivalence)
-                equivalence.pending_queue.wake(equivalence)
-                yield equivalence.pending_queue
-            elif equivalence in self.denied:  # Its head was not parked: it is looked at again with its tree.
-                self.forget(equivalence)
-                yield equivalence.pending_queue
+        return woken, sure
 
     def _retry(self, pending_queues: Iterable[PendingQueue]) -> Iterator[PendingQueue]:
         """Make every parked class of some queues active, and yield the queues that had one."""
