@@ -190,22 +190,22 @@ def _value(operation: Operation) -> Any:
 
 
 def _add(draft: _Draft, operation: Operation) -> None:
-    found = draft.holder(operation.path)
-    if found is None:
+    target = draft.holder(operation.path)
+    if target is None:
         raise PatchError(f'add operation does not apply: doc is missing path: "{operation.path}": missing value')
     try:
-        node, step = found
+        node, step = target
         _insert(node, step, _value(operation))
     except PatchError as error:
         raise PatchError(f"error in add for path: '{operation.path}': {error}") from None
 
 
 def _remove(draft: _Draft, operation: Operation) -> None:
-    found = draft.holder(operation.path)
-    if found is None:
+    target = draft.holder(operation.path)
+    if target is None:
         raise PatchError(f'remove operation does not apply: doc is missing path: "{operation.path}": missing value')
     with _failing(f"error in remove for path: '{operation.path}'"):
-        _delete(*found)
+        _delete(*target)
 
 
 def _replace(draft: _Draft, operation: Operation) -> None:
@@ -215,10 +215,10 @@ def _replace(draft: _Draft, operation: Operation) -> None:
             raise PatchError("replace operation value must be object or array: %!w(<nil>)")
         draft.root = value
         return
-    found = draft.holder(operation.path)
-    if found is None:
+    target = draft.holder(operation.path)
+    if target is None:
         raise PatchError(f"replace operation does not apply: doc is missing path: {operation.path}: missing value")
-    node, step = found
+    node, step = target
     key = _key(node, step)
     if key is None:
         raise PatchError(f"replace operation does not apply: doc is missing key: {operation.path}: missing value")

@@ -66,18 +66,18 @@ def _enabled(made: type[Any], table: Table, **when_enabled: Any) -> Read:
     switch: Table = {"enable": ("enable", field_readers.boolean), **table}
 
     def read(reader: Reading, value: Any, path: Path) -> Any:
-        found = reader.fields(value, path, switch)
-        old, on = "enable" in found, found.pop("enable", True)
-        return made(**{**(when_enabled if old else {}), **found}) if on else None
+        fields = reader.fields(value, path, switch)
+        old, on = "enable" in fields, fields.pop("enable", True)
+        return made(**{**(when_enabled if old else {}), **fields}) if on else None
 
     return read
 
 
 def _transformation(reader: Reading, value: Any, path: Path) -> Transformation:
-    found = reader.fields(value, path, _TRANSFORMATION)
-    if "source" not in found:
+    fields = reader.fields(value, path, _TRANSFORMATION)
+    if "source" not in fields:
         raise ValueError("requires input")
-    return Transformation(**found)
+    return Transformation(**fields)
 
 
 def _kept(reader: Reading, value: Any, path: Path) -> bool:
@@ -120,10 +120,10 @@ def _timeout(reader: Reading, value: Any, path: Path) -> int:
 
 def _frameworks(reader: Reading, value: Any, path: Path) -> tuple[str, ...]:
     """Read the frameworks; none are the default, as in Kueue."""
-    found: tuple[str, ...] = field_readers.items(field_readers.one_of(*_FRAMEWORKS))(reader, value, path)
-    if len(set(found)) < len(found):
+    frameworks: tuple[str, ...] = field_readers.items(field_readers.one_of(*_FRAMEWORKS))(reader, value, path)
+    if len(set(frameworks)) < len(frameworks):
         raise ValueError("a framework is there twice")
-    return found or FRAMEWORKS
+    return frameworks or FRAMEWORKS
 
 
 def _external(reader: Reading, value: Any, path: Path) -> tuple[str, str]:
@@ -135,33 +135,33 @@ def _external(reader: Reading, value: Any, path: Path) -> tuple[str, str]:
 
 
 def _strategies(reader: Reading, value: Any, path: Path) -> tuple[str, ...]:
-    found: tuple[str, ...] = field_readers.items(field_readers.one_of(*STRATEGIES))(reader, value, path)
-    if len(found) == len(value) and found not in _SETS:
+    strategies: tuple[str, ...] = field_readers.items(field_readers.one_of(*STRATEGIES))(reader, value, path)
+    if len(strategies) == len(value) and strategies not in _SETS:
         raise ValueError(f"must be one of {', '.join(str(list(each)) for each in _SETS)}")
-    return found
+    return strategies
 
 
 def _selector(reader: Reading, value: Any, path: Path) -> Mapping[str, Any]:
     """Read the selector of the namespaces of jobs, which may not take in the API server's own."""
-    found = field_readers.selector(reader, value, path)
-    if compile_selector(found)({NAMESPACE_NAME: SYSTEM}):
+    selector = field_readers.selector(reader, value, path)
+    if compile_selector(selector)({NAMESPACE_NAME: SYSTEM}):
         raise ValueError(f"must not match the namespace {SYSTEM}")
-    return found
+    return selector
 
 
 def _transformations(reader: Reading, value: Any, path: Path) -> tuple[Transformation, ...]:
-    found: tuple[Transformation, ...] = field_readers.items(_transformation)(reader, value, path)
-    inputs = [each.source for each in found]
+    transformations: tuple[Transformation, ...] = field_readers.items(_transformation)(reader, value, path)
+    inputs = [each.source for each in transformations]
     if twice := sorted({name for name in inputs if inputs.count(name) > 1}):
         raise ValueError(f"duplicate input {', '.join(twice)}")
-    return found
+    return transformations
 
 
 def _resources(reader: Reading, value: Any, path: Path) -> ResourceSettings:
-    found = ResourceSettings(**reader.fields(value, path, _RESOURCES))
-    if found.exclude_resource_prefixes and found.quota_check_strategy is QuotaCheckStrategy.IGNORE:
+    resources = ResourceSettings(**reader.fields(value, path, _RESOURCES))
+    if resources.exclude_resource_prefixes and resources.quota_check_strategy is QuotaCheckStrategy.IGNORE:
         raise ValueError("excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared")
-    return found
+    return resources
 
 
 def _local_queue_metrics(reader: Reading, value: Any, path: Path) -> LocalQueueMetrics:
@@ -226,8 +226,8 @@ _RETENTION: Final[Table] = {
 
 def _retention(reader: Reading, value: Any, path: Path) -> Retention:
     inner: Table = {"workloads": ("workloads", _record(Retention, _RETENTION))}
-    found: Retention = reader.fields(value, path, inner).get("workloads", Retention())
-    return found
+    retention: Retention = reader.fields(value, path, inner).get("workloads", Retention())
+    return retention
 
 
 SECTIONS: Final[Table] = {
@@ -257,13 +257,13 @@ _CONFIGURATION: Final[Table] = {
 def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
     """Read a Configuration of Kueue, with Kueue's defaults; what is wrong or without effect is in the reading."""
     reader = Reading(document, strict=False)
-    found = reader.fields(document.value, (), _CONFIGURATION)
+    fields = reader.fields(document.value, (), _CONFIGURATION)
     if document.at(("apiVersion",)) != V1BETA1:
-        found.setdefault("wait_for_pods_ready", WaitForPodsReady())
-    if found.get("feature_gates", {}).get(NO_WAITING):
-        found["wait_for_pods_ready"] = None
-    found.setdefault("integrations", Integrations())
-    return QueueSettings(**found, of_kueue=True), reader
+        fields.setdefault("wait_for_pods_ready", WaitForPodsReady())
+    if fields.get("feature_gates", {}).get(NO_WAITING):
+        fields["wait_for_pods_ready"] = None
+    fields.setdefault("integrations", Integrations())
+    return QueueSettings(**fields, of_kueue=True), reader
 
 
 def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,8 +279,8 @@ def effective(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_among(objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
     """Return the settings of the last Configuration among objects, None where there is none."""
-    found = [obj for obj in objects if is_configuration(obj)]
-    return configuration_of(found[-1]) if found else None
+    configurations = [obj for obj in objects if is_configuration(obj)]
+    return configuration_of(configurations[-1]) if configurations else None
 
 
 def is_configuration(obj: Mapping[str, Any]) -> bool:

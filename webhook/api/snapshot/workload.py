@@ -187,8 +187,8 @@ def _pods(obj: Object, namespace: str, done: Mapping[str, int], around: Surround
         key = None if done else (namespace, orjson.dumps(pod_sets))
     except TypeError:  # such as a number beyond 64 bits
         key = None
-    if key is not None and (found := around.known.get(key)) is not None:
-        return found
+    if key is not None and (workload := around.known.get(key)) is not None:
+        return workload
     ranges = around.limit_ranges.get(namespace, ())
     specs = [_filled(p, ranges, around) for p in pod_sets]
     sets = tuple(_pod_set(p, s, done, around) for p, s in zip(pod_sets, specs, strict=True))
@@ -251,8 +251,8 @@ def _terms(required: Object) -> tuple[Selector, ...]:
 
 
 def _priority(spec: Object, around: Surroundings) -> int:
-    if (given := spec.get("priority")) is not None:
-        return int(given)
+    if (priority := spec.get("priority")) is not None:
+        return int(priority)
     ref = spec.get("priorityClassRef") or {}
     name = str(ref.get("name") or spec.get("priorityClassName") or "")
     kinds = (ref["kind"],) if ref.get("kind") else ("WorkloadPriorityClass", "PriorityClass")
@@ -261,8 +261,8 @@ def _priority(spec: Object, around: Surroundings) -> int:
 
 def _boost(annotations: Mapping[str, str]) -> int:
     """Return what is added to a workload's priority; 0 where it is no whole number."""
-    given = annotations.get(BOOST, "")
-    return int(given) if _WHOLE.fullmatch(given) else 0
+    boost = annotations.get(BOOST, "")
+    return int(boost) if _WHOLE.fullmatch(boost) else 0
 
 
 def _queued_at(created: int, evicted: Object | None, settings: QueueSettings) -> int:
@@ -327,8 +327,8 @@ def _held(status: Object) -> str:
 
 def is_on_hold(workload: dict[str, Any]) -> bool:
     """Return whether a Workload is on hold: its job is scaled to no pods for now, or refused by its own controller."""
-    told = find(workload, "QuotaReserved") or {}
-    return (told.get("status"), told.get("reason")) == ("False", ON_HOLD)
+    reserved = find(workload, "QuotaReserved") or {}
+    return (reserved.get("status"), reserved.get("reason")) == ("False", ON_HOLD)
 
 
 def _unsupported(obj: Object, annotations: Mapping[str, str], gates: Mapping[str, bool]) -> str:
@@ -368,14 +368,14 @@ def _readiness(
     not looked at, unless the settings say that workloads wait for them. Conditions have whole seconds: the last moment
     of one counts, as a time-out of a second would else be over at once.
     """
-    told = next((c for c in status.get("conditions") or () if c.get("type") == "PodsReady"), None)
-    if told is not None and told.get("status") == "True":
+    ready = next((c for c in status.get("conditions") or () if c.get("type") == "PodsReady"), None)
+    if ready is not None and ready.get("status") == "True":
         return {"pods_ready": True}
-    if admission is None or (told is None and not waits):
+    if admission is None or (ready is None and not waits):
         return {}
-    told, admitted = told or {}, conditions.get("Admitted")
-    if told.get("reason") == RECOVERS:
-        return {"unready_since": _latest(told), "recovers": True}
+    ready, admitted = ready or {}, conditions.get("Admitted")
+    if ready.get("reason") == RECOVERS:
+        return {"unready_since": _latest(ready), "recovers": True}
     if admitted is None:
         return {}
     return {"unready_since": _latest(admitted)}
@@ -388,8 +388,8 @@ def _latest(condition: Object) -> int:
 
 
 def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:
-    given = annotations.get(RUN_TIME, "")
-    if given.isascii() and given.isdigit():
-        return int(given) * 1000
+    seconds = annotations.get(RUN_TIME, "")
+    if seconds.isascii() and seconds.isdigit():
+        return int(seconds) * 1000
     limit = spec.get("maximumExecutionTimeSeconds")
     return int(limit) * 1000 if limit else None
