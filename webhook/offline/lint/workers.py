@@ -53,14 +53,14 @@ class WorkSplit:
 
     def findings(self) -> list[Diagnostic]:
         """Return the findings of all shares. One whose process died is looked at here."""
-        found = told(self.own, self.rules)
+        findings = told(self.own, self.rules)
         for share, door, process in self.running:
-            said: list[Diagnostic] | None = None
+            received: list[Diagnostic] | None = None
             with suppress(EOFError, OSError):
-                said = door.recv()
+                received = door.recv()
             process.join()
-            found += told(share, self.rules) if said is None else said
-        return found
+            findings += told(share, self.rules) if received is None else received
+        return findings
 
     def stop(self) -> None:
         """End the processes that are left, after an interruption."""

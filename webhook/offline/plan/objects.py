@@ -108,8 +108,8 @@ def is_done(obj: Mapping[str, Any]) -> bool:
 def _of_namespace(namespace: Object) -> str:
     """Return the queue that a namespace names for its jobs, nothing where it names none."""
     metadata = namespace["metadata"]
-    said = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
-    return str(next((queue for queue in said if queue is not None), ""))
+    names = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
+    return str(next((queue for queue in names if queue is not None), ""))
 
 
 def _stored(obj: Object) -> Object:

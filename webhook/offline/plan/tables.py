@@ -89,13 +89,13 @@ def _why(pending: Pending, jobs: Mapping[str, str]) -> str:
 def _short(s: Shortage, jobs: Mapping[str, str]) -> str:
     if s.note:
         return ": ".join(filter(None, (s.pod_set, s.flavor, s.note)))
-    said = (
+    line = (
         f"{s.pod_set}: requests {text(s.resource, s.asked)} {s.resource} of {s.flavor}, {text(s.resource, s.free)} free"
     )
-    said += f" (at most {text(s.resource, s.most)})" if s.asked > s.most else ""
+    line += f" (at most {text(s.resource, s.most)})" if s.asked > s.most else ""
     held = ", ".join(f"{_name(h.workload, jobs)} {text(s.resource, h.amount)}" for h in s.holders[:3])
     more = f" and {len(s.holders) - 3} more" if len(s.holders) > 3 else ""
-    return said + (f"; held by {held}{more}" if held else "")
+    return line + (f"; held by {held}{more}" if held else "")
 
 
 def _name(workload: str, jobs: Mapping[str, str]) -> str:

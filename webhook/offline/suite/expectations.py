@@ -68,9 +68,9 @@ def _matched(case: Case, verdict: Verdict, expect: dict[str, Any], why: Callable
 def _verdict(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Diagnostic]:
     wanted = expect.get("allowed", True)
     if verdict.allowed is not wanted:
-        said = f": {verdict.message}" if verdict.message else ""
+        reason = f": {verdict.message}" if verdict.message else ""
         words = ("allowed", "denied") if wanted else ("denied", "allowed")
-        message = f"expected {words[0]}, got {words[1]}{said}"
+        message = f"expected {words[0]}, got {words[1]}{reason}"
         yield case.diagnostic("SUI010", message, "expect", "allowed", hint=_way_out(verdict.message))
         return
     for name in ("reason", "code"):
@@ -92,15 +92,15 @@ def _words(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[Dia
     for key, pattern in (expect.get("auditAnnotations") or {}).items():
         value = verdict.audit_annotations.get(key)
         if value is None or not finds(pattern or "")(value):
-            said = "is missing" if value is None else f'is "{value}"'
-            yield case.diagnostic("SUI011", f"the audit annotation {key} {said}", "expect", "auditAnnotations", key)
+            state = "is missing" if value is None else f'is "{value}"'
+            yield case.diagnostic("SUI011", f"the audit annotation {key} {state}", "expect", "auditAnnotations", key)
 
 
 def _warnings(case: Case, verdict: Verdict, patterns: list[str]) -> Iterator[Diagnostic]:
     for i, pattern in enumerate(patterns):
         if not any(map(finds(pattern), verdict.warnings)):
-            said = "; ".join(verdict.warnings) or "none"
-            yield case.diagnostic("SUI011", f"no warning matches; warnings: {said}", "expect", "warnings", i)
+            warnings = "; ".join(verdict.warnings) or "none"
+            yield case.diagnostic("SUI011", f"no warning matches; warnings: {warnings}", "expect", "warnings", i)
     for warning in verdict.warnings:
         if not any(finds(p)(warning) for p in patterns):
             yield case.diagnostic("SUI011", f"unexpected warning: {warning}", "expect", "warnings")

@@ -24,9 +24,9 @@ def unmatched(request: Request, facts: Facts, bundle: Bundle, now: float) -> str
     policies = [p for p in bundle.policies if p.bindings] or list(bundle.policies)
     if not policies:
         return "; ".join(strange) or "no policies in the files that the suite lists under policies"
-    said = [f"{p.name}: {why_not(p, request, facts, bundle, now)}" for p in policies[:_MOST]]
+    reasons = [f"{p.name}: {why_not(p, request, facts, bundle, now)}" for p in policies[:_MOST]]
     more = [f"and {len(policies) - _MOST} more"] if len(policies) > _MOST else []
-    return "\n    = ".join((*strange, *said, *more))
+    return "\n    = ".join((*strange, *reasons, *more))
 
 
 def _strange(objects: Iterable[dict[str, object]]) -> Iterator[str]:

@@ -89,11 +89,11 @@ class _Workers:
             doors = {worker.door: worker for worker in self.workers}
             for door in wait(list(doors)):
                 worker = doors[door]  # type: ignore[index]  # wait() gives back what it was given
-                said = _received(worker.door)
-                if said is None:
+                result = _received(worker.door)
+                if result is None:
                     self._lost(worker)
                 else:
-                    self._hear(worker, said)
+                    self._receive(worker, result)
 
     def stop(self) -> None:
         """End the workers that are left: after an interruption, or an error of our own."""
@@ -129,12 +129,12 @@ class _Workers:
         worker.known.add(self.suites[worker.at].policies)
         worker.door.send(worker.at)
 
-    def _hear(self, worker: _Worker, said: Result | SuiteResult) -> None:
-        if isinstance(said, Result):
-            worker.results.append(replace(said, case=worker.cases[len(worker.results)]))
+    def _receive(self, worker: _Worker, result: Result | SuiteResult) -> None:
+        if isinstance(result, Result):
+            worker.results.append(replace(result, case=worker.cases[len(worker.results)]))
             self.tell(worker.results[-1])
         else:
-            self.parts[worker.at] = replace(said, results=tuple(worker.results))
+            self.parts[worker.at] = replace(result, results=tuple(worker.results))
             self._give(worker)
 
     def _lost(self, worker: _Worker) -> None:
@@ -153,10 +153,10 @@ class _Workers:
 def _received(door: Connection) -> Result | SuiteResult | None:
     """Return what a worker says; None where it is dead."""
     try:
-        said: Result | SuiteResult = door.recv()
+        result: Result | SuiteResult = door.recv()
     except (EOFError, OSError):
         return None
-    return said
+    return result
 
 
 def _of_lost(suite: Suite, worker: _Worker, how: str) -> SuiteResult:

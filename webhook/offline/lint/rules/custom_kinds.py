@@ -53,8 +53,8 @@ class VersionRules:
             path = (*place.path, _RULES, i)
             often = custom_kinds.cardinality(declared) if place.often is None else place.often
             self.keep((*path, "rule"), self.compiled((*path, "rule"), row.get("rule"), env), often)
-            said = (*path, "messageExpression")
-            self.keep(said, self.compiled(said, row.get("messageExpression"), env), 1)
+            message_path = (*path, "messageExpression")
+            self.keep(message_path, self.compiled(message_path, row.get("messageExpression"), env), 1)
 
     def compiled(self, path: Path, text: object, env: Env) -> Program | None:
         """Compile an expression, and keep what is wrong with it."""

@@ -92,8 +92,8 @@ def never_true(context: LintContext) -> Iterator[Finding]:
         for validation in policy.validations:
             plain = validation.expression.text.strip() == "false"
             if not plain and _judged(policy, validation.expression, known) is False:
-                said = "this is never true: it denies every matched request"
-                yield from _at(policy, validation.expression, said, 'write expression: "false" if this is intended')
+                message = "this is never true: it denies every matched request"
+                yield from _at(policy, validation.expression, message, 'write expression: "false" if this is intended')
 
 
 @rule("CEL012", Severity.ERROR, "a match condition must be able to be true")
@@ -107,9 +107,9 @@ def unreachable(context: LintContext) -> Iterator[Finding]:
             if _judged(policy, condition.expression, before) is False:
                 operations = ", ".join(sorted(facts_of(policy)["request.operation"]))
                 kinds = ", ".join(sorted(kinds_of(policy)))
-                said = "this is never true: the policy is never evaluated"
+                message = "this is never true: the policy is never evaluated"
                 hint = f"its rules name the operations {operations}" + (f" and the kinds {kinds}" if kinds else "")
-                yield from _at(policy, condition.expression, said, hint)
+                yield from _at(policy, condition.expression, message, hint)
 
 
 @rule("CEL013", Severity.NOTE, "a match condition should be able to be false")

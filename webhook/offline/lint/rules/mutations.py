@@ -135,7 +135,7 @@ def idempotent(context: LintContext) -> Iterator[Finding]:
             heard = Heard()
             second = runner.changed(bundle, again(trial.request, trial.after), heard)
             if second is not None and (steps := diff(trial.after, second)):
-                changing = sorted(i for clause, i, said in heard.seen if (clause, said) == ("mutations", "changed"))
+                changing = sorted(i for clause, i, result in heard.seen if (clause, result) == ("mutations", "changed"))
                 index = changing[0] if changing else 0
                 message = f"a second pass changes {trial.sample.title} again, at {steps[0].path}"
                 yield from _finding(policy, message, "skip the mutation where it is already applied", index)
@@ -286,7 +286,7 @@ def validation_fails(context: LintContext) -> Iterator[Finding]:
 
 def _always(outcomes: tuple[TrialOutcome, ...], clause: str, index: int) -> bool:
     """Return whether a clause failed on every object on which it was evaluated."""
-    seen = {said for outcome in outcomes for at, i, said in outcome.heard.seen if (at, i) == (clause, index)}
+    seen = {result for outcome in outcomes for at, i, result in outcome.heard.seen if (at, i) == (clause, index)}
     return seen == {"error"}
 
 

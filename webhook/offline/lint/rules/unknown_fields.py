@@ -148,10 +148,10 @@ def foreign_words(context: LintContext) -> Iterator[Finding]:
     files. A newer API server may have more.
     """
     for policy, expression, wrong in _types(context)[1]:
-        said = f'invalid value "{wrong.word}" for this field'
+        message = f'invalid value "{wrong.word}" for this field'
         known = wrong.known if len(wrong.known) <= _MOST_WORDS else (*wrong.known[:_MOST_WORDS], "...")
         hint = _cased(wrong) or did_you_mean(wrong.word, wrong.known) or f"known values: {', '.join(known)}"
-        yield policy.finding(expression.path, said, hint, span=(wrong.offset, len(wrong.word) + 2))
+        yield policy.finding(expression.path, message, hint, span=(wrong.offset, len(wrong.word) + 2))
 
 
 def _cased(wrong: ForeignWord) -> str:
