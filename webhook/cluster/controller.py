@@ -83,7 +83,7 @@ class Controller:
         self._events = EventRecorder(view.store, clocks.now)
         self._fence = Fence(view, self._writer, None if leader is None else leader.claim)
         means = Means(view, self._writer, self._events, clocks)
-        self._rounds = RoundWriter(means, core, report, self._fence)
+        self._rounds = RoundWriter(means, core, report, self._fence, self._dirty.set)
         report.workloads.names = QueueNames(view, settings)
         self._transitions = Transitions(view, report.workloads, clocks.milliseconds)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
@@ -221,6 +221,7 @@ class Controller:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._rounds.stop()
             await self._jobs.stop()
             await self._events.stop()
             log.info("this replica decides no more")

@@ -1,7 +1,8 @@
 """One round of decisions: objects from the view to the core, its decisions into Workload statuses.
 
-An admission is a status write with the Workload's version as precondition. Where its outcome is not known (a lost
-connection), nothing more is decided until that is settled: usage that may exist counts.
+An admission is a status write with the Workload's version as precondition. The next round is decided while such writes
+are under way: what they admit counts. Where an outcome is not known (a lost connection), nothing more is decided until
+that is settled.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from webhook.api import amounts
 from webhook.api.snapshot import slices
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.fencing import AT_ONCE, Fence, insist
+from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.means import Means
 from webhook.cluster.pace import in_slices
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.under_way import UnderWay
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import (
@@ -53,6 +55,7 @@ from webhook.store.errors import StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
 
 log = logging.getLogger(__name__)
+T = TypeVar("T", Admitted, Evicted, Preempted)
 
 SOON_MS: Final = 100
 """Milliseconds until the next round where a write is unsettled."""
@@ -74,14 +77,18 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
 
 
 class RoundWriter:
-    """Makes rounds; remembers only which writes are unsettled."""
+    """Makes rounds; remembers only which writes are under way."""
 
-    def __init__(self, means: Means, core: Core, report: QueueMetrics, fence: Fence) -> None:
-        """Take the parts. The fence says whom this replica may admit, where another may take over."""
+    def __init__(self, means: Means, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]) -> None:
+        """Take the parts. The fence says whom this replica may admit, where another may take over.
+
+        `again` is called when a write of a round failed after the round was over.
+        """
         self._view, self._writer, self._events = means.view, means.writer, means.events
         self._clock_ms, self._seconds = means.clocks.milliseconds, means.clocks.monotonic
         self._core, self._report, self._fence = core, report, fence
-        self._unsettled: dict[tuple[str, str], Object] = {}
+        self._writes = UnderWay(again)
+        core.under_way = self._writes.keys
         self._asked: list[Evicted] = []
 
     async def run(self) -> int | None:
@@ -98,18 +105,22 @@ class RoundWriter:
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
         asked, self._asked = self._asked, []
-        await self._each([*decisions.evicted, *asked], self._evict)
-        await self._each(decisions.preempted, self._preempt)
-        await self._each(decisions.ready, self._ready)
+        await self._begin([*decisions.evicted, *asked], self._evict)
+        await self._begin(decisions.preempted, self._preempt)
+        await self._begin(decisions.ready, self._ready)
         await self._claim(decisions.admitted)
-        await self._each(decisions.admitted, self._admit)
+        await self._begin(decisions.admitted, self._admit)
         self._report.cycle(decisions, decided - started, self._seconds() - decided)
-        if self._unsettled:
+        if self._writes.unknown:
             return self._clock_ms() + SOON_MS
         return self._clock_ms() if not decisions.complete else decisions.next_at
 
+    async def stop(self) -> None:
+        """Give up the writes that are under way: the next round finds out what became of them."""
+        await self._writes.stop()
+
     def ask(self, decision: Evicted) -> None:
-        """Evict one that the core cannot see in the next round: writes are settled one round after the other."""
+        """Evict one that the core cannot see, in the next round: after what is being written of it."""
         self._asked.append(decision)
 
     async def follow(self) -> None:
@@ -120,18 +131,12 @@ class RoundWriter:
 
     async def _claim(self, admitted: Sequence[Admitted]) -> None:
         """Have everybody claimed who is admitted now, and those in front as well. Raises NotLeading, StoreError."""
-        unsettled = ("/".join(key) for key in self._unsettled)
-        await self._fence.claim({each.workload for each in admitted}, unsettled, self._core.front)
+        await self._fence.claim({each.workload for each in admitted}, self._writes.keys, self._core.front)
 
-    async def _each(self, items: Sequence[Any], do: Callable[[Any], Awaitable[None]]) -> None:
-        """Do something for each item in order, a few at a time; a write that fails does not stop the others."""
-        for start in range(0, len(items), AT_ONCE):
-            outcomes = await asyncio.gather(*(do(i) for i in items[start : start + AT_ONCE]), return_exceptions=True)
-            for outcome in outcomes:
-                if isinstance(outcome, StoreError):
-                    log.info("not written: %s", outcome)
-                elif isinstance(outcome, BaseException):
-                    raise outcome
+    async def _begin(self, decisions: Sequence[T], write: Callable[[T], Awaitable[None]]) -> None:
+        """Begin to write decisions, in order. Raises what is no failure of a write, of an earlier one too."""
+        for decision in decisions:
+            await self._writes.begin(decision.workload, partial(write, decision))
 
     async def _admit(self, decision: Admitted) -> None:
         workload = self._find(decision.workload)
@@ -225,30 +230,28 @@ class RoundWriter:
 
     async def _write(self, workload: Object, new: dict[str, Any]) -> bool:
         """Write a status; say whether that was done. Raises Unavailable, after which it may have been."""
-        key = key_of(workload)
-        self._unsettled[key] = workload
+        key = "/".join(key_of(workload))
         try:
             await self._writer.status(workload, new)
-            done = True
-        except Unavailable:
+        except (Unavailable, asyncio.CancelledError):
+            self._writes.unknown[key] = workload
             raise
         except (StoreError, NotLeading):
-            done = False
-            if (fresh := await self._writer.refresh_workload(workload)) is not None:
-                log.debug("%s is at version %s now", "/".join(key), fresh["metadata"]["resourceVersion"])
-        del self._unsettled[key]
-        return done
+            fresh = await self._writer.refresh_workload(workload)
+            log.debug("%s is at version %s now", key, version_of(fresh) if fresh is not None else "none")
+            return False
+        return True
 
     async def _settle(self) -> None:
         """Find out what became of writes without an answer; one that may still be under way is made impossible.
 
         The lost write named the version it was made for. Any write of ours after it changes that version.
         """
-        for key, sent in list(self._unsettled.items()):
+        for key, sent in list(self._writes.unknown.items()):
             fresh = await insist(partial(self._writer.refresh_workload, sent))
             if fresh is not None and version_of(fresh) == version_of(sent):
                 await self._fence.stamp(fresh, self._clock_ms())
-            del self._unsettled[key]
+            self._writes.settled(key)
 
     def _queue_of(self, workload: Object | None) -> str:
         """Name the ClusterQueue that a Workload waits in."""

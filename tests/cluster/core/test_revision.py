@@ -92,3 +92,26 @@ def test_annotations_that_count_call_for_a_round():
     for name, heeded in (("priority-boost", True), ("admission-gated-by", True), ("other", False)):
         changed = merge(plain, {"metadata": {"annotations": {f"kueue.x-k8s.io/{name}": "1"}}})
         assert matters_to_core(gvk, plain, changed) is heeded
+
+
+def test_what_is_being_written_counts_whatever_the_object_says():
+    """An edit of it, its end, and its return are known when the write has its outcome."""
+    core, (first, second) = QueueCore(KueueRules()), (workload("a"), workload("b"))
+    core.under_way = under_way = set()
+    for obj in [*queues("1"), first, second]:
+        core.heard(None, obj)
+
+    def admitted():
+        return [each.workload for each in core.decide(0).admitted]
+
+    assert admitted() == ["team-a/a"]
+    under_way.add("team-a/a")
+    core.heard(first, merge(first, {"spec": {"priority": 7}}))
+    assert admitted() == []
+    under_way.clear()
+    assert admitted() == ["team-a/a"]
+    under_way.add("team-a/a")
+    core.heard(first, None)
+    assert admitted() == []
+    under_way.clear()
+    assert admitted() == ["team-a/b"]

@@ -98,6 +98,7 @@ def test_a_preempted_pod_is_deleted_with_the_reason():
         async with small_cluster(*queues("1", preemption=preemption), {**high, "value": 9}) as w:
             await w.create(merge(pod("low"), {"metadata": {"finalizers": ["tests/watch"]}}))
             await started(w, "low")
+            await w.store.patch(POD, "low", "team-a", {"status": {"phase": "Running"}}, subresource="status")
             await w.create(pod("high", **{"kueue.x-k8s.io/priority-class": "high"}))
 
             async def marked():

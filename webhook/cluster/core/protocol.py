@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -42,6 +42,9 @@ class Core(Protocol):
 
     revision: int
     """Changes with whatever an explanation may depend on: those begun before it are not worth going on with."""
+    under_way: Collection[str]
+    """Keys of Workloads whose decision is being written: it counts, whatever their objects say, until they are gone
+    from here."""
 
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Take note of a change of an object; None stands for one that was not there, or is gone."""

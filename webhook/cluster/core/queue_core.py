@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -67,6 +67,7 @@ class QueueCore:
         self._looked_at: dict[str, None] = {}
         self._redefined = False
         self.revision = 0
+        self.under_way: Collection[str] = ()
 
     @property
     def state(self) -> State:
@@ -232,6 +233,7 @@ class QueueCore:
     def catch_up(self, now: int) -> Pass[None]:
         """Apply what was heard since the last time, an object a step. What was decided may not be: it is told again.
 
+        Not while its write is under way: what was decided counts until then, as the write may land at any moment.
         Between two steps the state is one of some of the changes, and what comes meanwhile is taken in as well.
         """
         reader = self._reader or self._begin(now)
@@ -245,9 +247,11 @@ class QueueCore:
                 yield
             self._steps = None
         self._tell(reader)
-        doubtful, self._doubtful = self._doubtful, set()
-        for name in doubtful & self._facts.keys():
-            self._apply(WorkloadChanged(self._facts[name]))
+        doubtful = self._doubtful.difference(self.under_way)
+        self._doubtful -= doubtful
+        for key in doubtful:
+            facts = self._facts.get(key)
+            self._apply(WorkloadGone(key) if facts is None else WorkloadChanged(facts))
 
     def _tell(self, reader: Reader) -> None:
         """Log what cannot be read, once each."""
@@ -273,16 +277,22 @@ class QueueCore:
 
     def _apply(self, event: Event) -> None:
         self.revision += 1
+        key = ""
         if isinstance(event, WorkloadChanged):
-            self._looked_at[event.workload.key] = None
-            self._ask(self._facts.get(event.workload.key), -1)
+            key = event.workload.key
+            self._ask(self._facts.get(key), -1)
             self._ask(event.workload, 1)
-            self._facts[event.workload.key] = event.workload
+            self._facts[key] = event.workload
         elif isinstance(event, WorkloadGone):
-            self._looked_at[event.key] = None
-            self._ask(self._facts.pop(event.key, None), -1)
+            key = event.key
+            self._ask(self._facts.pop(key, None), -1)
         else:
             self._redefined = True
+        if key:
+            self._looked_at[key] = None
+        if key in self.under_way:
+            self._doubtful.add(key)
+            return
         self._state.apply(event)
         if self._journal is not None:
             self._journal.event(event)

@@ -37,7 +37,7 @@ class QueueMetrics:
         )
         self._write_time = Histogram(
             "sluice_round_write_seconds",
-            "Time that a round takes to write what it decided.",
+            "Time until the last write of a round has begun.",
             [ROLE],
             registry=registry,
             buckets=SECONDS,

@@ -1,0 +1,188 @@
+"""Rounds go on while decisions of the one before are being written, and what those admit counts."""
+
+import asyncio
+
+import pytest
+
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
+from webhook.cluster.api.writer import NotLeading
+from webhook.cluster.under_way import AT_ONCE, UnderWay
+from webhook.store.errors import Refused, Unavailable
+from webhook.store.memory import MemoryStore
+from webhook.store.objects import merge
+
+OTHER = [
+    merge(queues("1")[2], {"metadata": {"name": "other"}}),
+    merge(queues()[3], {"metadata": {"name": "other"}, "spec": {"clusterQueue": "other"}}),
+]
+
+
+class Held(MemoryStore):
+    """The first admission of the job `slow` is written when `go` is set; who is admitted is noted in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
+        self.admitted = {}
+
+    async def patch(self, gvk, name, namespace, patch, **options):
+        if "admission" in (patch.get("status") or {}):
+            if name.startswith("job-slow") and not self.reached.is_set():
+                self.reached.set()
+                await self.go.wait()
+            self.admitted[name.rpartition("-")[0].removeprefix("job-")] = None
+        return await super().patch(gvk, name, namespace, patch, **options)
+
+
+def test_another_queue_does_not_wait_for_a_slow_write():
+    """One that comes meanwhile is admitted; who would need what the slow write may give away is not."""
+
+    async def go():
+        store = Held()
+        async with small_cluster(*queues("1"), *OTHER, store=store, seconds=None) as w:
+            await w.create(job("slow"))
+            await store.reached.wait()
+            await w.create(job("behind"), job("beside", queue="other"))
+            await w.until_condition("beside", "Admitted")
+            await w.until_condition("behind", "QuotaReserved", "False")
+            before = list(store.admitted)
+            store.go.set()
+            await w.until_condition("slow", "Admitted")
+            await w.until_runs("slow")
+            await w.kubelet.end("slow")
+            await w.until_condition("behind", "Admitted")
+            return before, list(store.admitted)
+
+    before, admitted = asyncio.run(go())
+    assert before == ["beside"]
+    assert admitted == ["beside", "slow", "behind"]
+
+
+def test_quota_of_a_write_that_fails_is_free_again():
+    """The job is deleted while its admission is on its way: the next one starts."""
+
+    async def go():
+        store = Held()
+        async with small_cluster(*queues("1"), store=store, seconds=None) as w:
+            await w.create(job("slow"))
+            await store.reached.wait()
+            await w.create(job("behind"))
+            await w.until_condition("behind", "QuotaReserved", "False")
+            await store.delete(JOB, "slow", "team-a")
+
+            async def gone():
+                return await w.workload("slow") is None
+
+            await w.until(gone, "the Workload is gone")
+            store.go.set()
+            await w.until_condition("behind", "Admitted")
+
+    asyncio.run(go())
+
+
+def run(scenario):
+    """Give what a scenario does with the writes, and how often something has to be decided again."""
+
+    async def go():
+        again = []
+        writes = UnderWay(lambda: again.append(1))
+        return await scenario(writes), len(again)
+
+    return asyncio.run(go())
+
+
+def fails(error):
+    """A write that fails so."""
+
+    async def write():
+        await asyncio.sleep(0)
+        raise error
+
+    return write
+
+
+@pytest.mark.parametrize(("error", "again"), [(Refused("no"), 0), (Unavailable("away"), 1)])
+def test_a_write_that_fails_stops_no_other(error, again):
+    async def scenario(writes):
+        done = []
+
+        async def write():
+            done.append(1)
+
+        await writes.begin("a", fails(error))
+        await writes.begin("b", write)
+        await writes.end()
+        return done, set(writes.keys)
+
+    assert run(scenario) == (([1], set()), again)
+
+
+def test_any_other_error_is_raised_by_the_next_call():
+    async def scenario(writes):
+        await writes.begin("a", fails(NotLeading()))
+        with pytest.raises(NotLeading):
+            await writes.end()
+        await writes.end()
+
+    assert run(scenario) == (None, 1)
+
+
+def test_there_is_room_for_some_and_one_a_workload():
+    """No more than fit begin, and the second of a Workload begins when the first has ended."""
+
+    async def scenario(writes):
+        most, now, order, go = [0], [0], [], asyncio.Event()
+
+        async def write(name="", wait=True):
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+            order.append(f"{name} begins")
+            if wait:
+                await go.wait()
+            order.append(f"{name} ends")
+            now[0] -= 1
+
+        await writes.begin("a", lambda: write("first"))
+        second = asyncio.create_task(writes.begin("a", lambda: write("second", wait=False)))
+        rest = asyncio.create_task(_begin_all(writes, write))
+        await asyncio.sleep(0)
+        while now[0] < AT_ONCE:
+            await asyncio.sleep(0)
+        go.set()
+        await second
+        await rest
+        await writes.end()
+        return most[0], [line for line in order if line.startswith(("first", "second"))]
+
+    most, order = run(scenario)[0]
+    assert most == AT_ONCE
+    assert order == ["first begins", "first ends", "second begins", "second ends"]
+
+
+async def _begin_all(writes, write):
+    for number in range(2 * AT_ONCE):
+        await writes.begin(f"w-{number}", write)
+
+
+def test_one_without_an_answer_counts_until_it_is_settled():
+    async def scenario(writes):
+        async def write():
+            writes.unknown["a"] = {}
+            raise Unavailable("away")
+
+        await writes.begin("a", write)
+        await writes.end()
+        before = set(writes.keys)
+        writes.settled("a")
+        return before, set(writes.keys)
+
+    assert run(scenario) == (({"a"}, set()), 1)
+
+
+def test_writes_that_are_given_up_are_nobodys():
+    async def scenario(writes):
+        await writes.begin("a", asyncio.Event().wait)
+        await writes.stop()
+        return set(writes.keys)
+
+    assert run(scenario) == (set(), 0)
