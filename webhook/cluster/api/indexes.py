@@ -7,7 +7,10 @@ annotation, a label, a kind) and a name; an owner's is its uid. All are within a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
 
 from webhook.cluster.api.kinds import NODE, WORKLOAD
 from webhook.jobs.describe import QUEUE, at
@@ -44,8 +47,31 @@ def _taints_only(node: Object) -> Object:
     return {**node, "metadata": metadata, "spec": {"taints": at(node, ("spec", "taints")) or []}, "status": {}}
 
 
+ALIKE: Final = 4096
+"""Different parts of Workloads that are remembered, to be kept once each."""
+
+
+@lru_cache(ALIKE)
+def _once(text: bytes) -> Any:
+    """Give the value of a JSON text, the same object for the same text."""
+    return orjson.loads(text)
+
+
+def _alike_once(workload: Object) -> Object:
+    """Keep pod sets and admissions once that many Workloads have alike: they are most of what a Workload is."""
+    kept, spec, status = dict(workload), workload.get("spec"), workload.get("status")
+    if isinstance(spec, dict) and "podSets" in spec:
+        kept["spec"] = {**spec, "podSets": _once(orjson.dumps(spec["podSets"]))}
+    if isinstance(status, dict) and "admission" in status:
+        kept["status"] = {**status, "admission": _once(orjson.dumps(status["admission"]))}
+    return kept
+
+
 INDEXES: Final[dict[tuple[str, str], Index]] = {
     (POD.group, POD.kind): _of_pod,
     (WORKLOAD.group, WORKLOAD.kind): _of_workload,
 }
-TRIMS: Final[dict[tuple[str, str], Trim]] = {(NODE.group, NODE.kind): _taints_only}
+TRIMS: Final[dict[tuple[str, str], Trim]] = {
+    (NODE.group, NODE.kind): _taints_only,
+    (WORKLOAD.group, WORKLOAD.kind): _alike_once,
+}
