@@ -14,7 +14,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.means import Means
-from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
+from webhook.cluster.workloads.upkeep import AGAIN, FIRST, TURN, Upkeep
 from webhook.kube.conditions import find
 from webhook.kube.gvk import gvk_of
 from webhook.queue.decisions import Pending, PendingPlace, Reason
@@ -28,6 +28,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
+        self.took = 0
         self._patch, self.error = self.store.patch, None
         self.store.patch = self.patch  # type: ignore[method-assign]
         _, self.view, _ = make_controller(self.store)
@@ -38,8 +39,9 @@ class Stage:
         self.looked: list[str] = []
 
     async def patch(self, *request: Any, **options: Any) -> Any:
-        """Count a write."""
+        """Count a write; it took so many milliseconds."""
         self.writes += 1
+        self.now += self.took
         if self.error is not None:
             raise self.error
         return await self._patch(*request, **options)
@@ -112,6 +114,31 @@ def test_a_change_has_those_looked_at_that_it_concerns(monkeypatch, changes, loo
         return seen
 
     assert sorted(asyncio.run(go())) == sorted(looked)
+
+
+def test_first_reasons_are_written_for_a_share_of_the_time():
+    """With 50 ms a write five of them go into a run. Other reasons do not wait for them; who is admitted needs none."""
+
+    async def go():
+        stage, writes = Stage(), []
+        stage.took = round(1000 * FIRST / 5)
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+
+        async def run(keys=()):
+            before = stage.writes
+            await stage.upkeep.run(keys)
+            writes.append(stage.writes - before)
+
+        await run(stage.tell(20, "3 free"))
+        await run(stage.tell(5, "too large", Reason.EXCEEDS_MAX_QUOTA))
+        stage.view.mirror(WORKLOAD).keep({**await stage.store.patch(WORKLOAD, "w-19", "team-a", RUNS)})
+        writes.clear()
+        stage.writes = 0
+        for _ in range(3):
+            await run()
+        return writes
+
+    assert asyncio.run(go()) == [5, 4, 0]
 
 
 def test_messages_have_turns_and_reasons_have_none():
