@@ -1,9 +1,10 @@
 """Events: what was done with an object, for `kubectl describe` and for clients that wait for a reason.
 
-They are written beside the work, one at a time, and are never waited for. What cannot be written is dropped: an Event
-is news, no state. What is told of one version of an object for one reason again and again within a minute is one Event
-that counts, with the note of the first time, as Kubernetes' own recorder of events.k8s.io does it. Of an object that
-has changed meanwhile there is something new to tell.
+They are written beside the work, one at a time with a rest after each, and are never waited for: an API server that
+is slow gets fewer of them. What cannot be written is dropped: an Event is news, no state. What is told of one version
+of an object for one reason again and again within a minute is one Event that counts, with the note of the first time,
+as Kubernetes' own recorder of events.k8s.io does it. Of an object that has changed meanwhile there is something new to
+tell.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ NOTE_LIMIT: Final = 1024
 """Letters of a message that the API server takes."""
 MOST: Final = 1000
 """Events that may wait to be written."""
+REST: Final = 4
+"""Times as long as writing an Event took, until the next one is written."""
 REMEMBERED: Final = 4096
 AGAIN: Final = timedelta(minutes=1)
 """For how long an Event counts what is told again; after that there is a new one."""
@@ -122,13 +125,15 @@ class EventRecorder:
         }
 
     async def _run(self) -> None:
+        clock = asyncio.get_running_loop().time
         while True:
             series = await self._waiting.get()
-            series.waits = False
+            series.waits, began = False, clock()
             try:
                 await self._write(series)
             except StoreError as error:
                 log.debug("an Event is not written: %s", error)
+            await asyncio.sleep(REST * (clock() - began))
 
     async def _write(self, series: _Series) -> None:
         """Write an Event, or only what has become of its count."""
