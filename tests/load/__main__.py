@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from tests.bars import Bar, judge
@@ -27,12 +28,13 @@ def main() -> int:
     parser.add_argument("kueue", type=Path, help="a checkout of kubernetes-sigs/kueue")
     parser.add_argument("names", nargs="*", choices=(*NAMES, []), help="contenders")
     parser.add_argument("--config", help=f"what is generated (default {CONFIG})")
+    parser.add_argument("--keep", type=Path, help="an empty folder for the logs, and the state of each Workload")
     given = parser.parse_args()
     kueue: Path = given.kueue.resolve()
     config = Path(given.config).resolve() if given.config else kueue / CONFIG
     found: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory(prefix="sluice-load-") as home:
-        ring = Ring(kueue, config, Path(home))
+    with nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory(prefix="sluice-load-") as home:
+        ring = Ring(kueue, config, Path(home).resolve())
         print(
             f"{'':10}{'s':>8}{'CPU s':>8}{'all CPU':>9}{'MiB':>7}{''.join(f'{name:>10}' for name in CLASSES)}",
             flush=True,
