@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
+from tests.patience import until
 from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.under_way import AT_ONCE, UnderWay
 from webhook.store.errors import Refused, Unavailable
@@ -145,9 +146,7 @@ def test_there_is_room_for_some_and_one_a_workload():
         await writes.begin("a", lambda: write("first"))
         second = asyncio.create_task(writes.begin("a", lambda: write("second", wait=False)))
         rest = asyncio.create_task(_begin_all(writes, write))
-        await asyncio.sleep(0)
-        while now[0] < AT_ONCE:
-            await asyncio.sleep(0)
+        await until(lambda: now[0] == AT_ONCE, "as many as fit have begun")
         go.set()
         await second
         await rest
