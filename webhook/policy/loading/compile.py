@@ -13,7 +13,7 @@ from webhook.cel.program import compile as compile_text
 from webhook.cel.types import BOOL, DYN, NULL, STRING, Type, TypeKind, list_of, object_type
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.documents import Document, Path
-from webhook.kube.gvk import GroupVersionKind, split_api_version
+from webhook.kube.gvk import kind_named, split_api_version
 from webhook.kube.selectors import SelectorError, compile_selector
 from webhook.policy.dependencies.reads import read_paths
 from webhook.policy.dependencies.writes import written_paths
@@ -122,7 +122,7 @@ class _Compiler:
             validations=self.validations(),
             audit_annotations=self.audit_annotations(),
             mutations=self.mutations(),
-            param_kind=GroupVersionKind(*split_api_version(kind["apiVersion"]), kind["kind"]) if kind else None,
+            param_kind=kind_named(*split_api_version(kind["apiVersion"]), kind["kind"]) if kind else None,
             ignore_failure=spec.get("failurePolicy") == "Ignore",
             reinvoke=spec.get("reinvocationPolicy") == "IfNeeded",
             expand=policy_kinds.EXPAND in notes,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.diagnostics import Place
 from webhook.documents import Document
-from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.gvk import GroupVersionKind, gvk_of, kind_named
 from webhook.policy.bundle import Bundle, digest_of
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.assemble import assemble
@@ -193,7 +193,11 @@ class LazyBundle:
 
 
 def _stub(head: PolicyHead) -> Policy:
-    """Give a policy that matches as the whole one does, bindings left aside."""
+    """Give a policy that matches as the whole one does, bindings left aside.
+
+    The kind of its parameters is the very object that the whole one has: each review looks it up, and equal is slower.
+    """
+    kind = head.param_kind
     return Policy(
         name=head.name,
         mutating=head.mutating,
@@ -203,6 +207,6 @@ def _stub(head: PolicyHead) -> Policy:
         bindings=_ANY,
         expand=head.expand,
         ignore_failure=head.ignore_failure,
-        param_kind=head.param_kind,
+        param_kind=None if kind is None else kind_named(kind.group, kind.version, kind.kind),
         mode=head.mode,
     )
