@@ -28,7 +28,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
-        self.took = 0
+        self.took, self.under_way = 0, set()
         self._patch, self.error = self.store.patch, None
         self.store.patch = self.patch  # type: ignore[method-assign]
         _, self.view, _ = make_controller(self.store)
@@ -121,7 +121,7 @@ def test_first_reasons_are_written_for_a_share_of_the_time():
 
     async def go():
         stage, writes = Stage(), []
-        stage.took = round(1000 * FIRST / 5)
+        stage.took, stage.under_way = round(1000 * FIRST / 5), {"team-a/other"}
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
 
         async def run(keys=()):
@@ -139,6 +139,17 @@ def test_first_reasons_are_written_for_a_share_of_the_time():
         return writes
 
     assert asyncio.run(go()) == [5, 4, 0]
+
+
+def test_first_reasons_have_all_the_time_while_nothing_is_decided():
+    async def go():
+        stage = Stage()
+        stage.took = round(1000 * FIRST / 5)
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+        await stage.upkeep.run(stage.tell(20, "3 free"))
+        return stage.writes
+
+    assert asyncio.run(go()) == 20
 
 
 def test_messages_have_turns_and_reasons_have_none():

@@ -3,7 +3,7 @@
 A Workload is looked at when it, its queues or its explanation changed, and when its time has come. A status that
 differs only in its messages is written once a minute at most, and of all Workloads five such in a second: with 10,000
 that wait the numbers in a message may be half an hour old, while another reason is written at once. The first reason
-of those that came takes a share of the time only, however many they are: most of them are admitted before their turn.
+of those that came takes a share of the time only while decisions are written: most of them are admitted before that.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ AGAIN: Final = 60_000
 TURN: Final = 200
 """Milliseconds between two such writes of any Workloads."""
 FIRST: Final = 0.25
-"""Seconds of a run in which a first reason is written."""
+"""Seconds of a run in which first reasons are written in any case; after that until a decision is being written."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
@@ -136,7 +136,7 @@ class Upkeep:
             else:
                 self._new[key] = None
         until = self._seconds() + FIRST
-        while self._new and self._seconds() < until:
+        while self._new and (self._seconds() < until or not self._core.under_way):
             await this.give_way()
             key = next(iter(self._new))
             del self._new[key]
