@@ -87,9 +87,14 @@ def run(scenario):
     async def go():
         again = []
         writes = UnderWay(lambda: again.append(1))
-        return await scenario(writes), len(again)
+        return await scenario(writes, again), len(again)
 
     return asyncio.run(go())
+
+
+async def ended(writes):
+    """Wait until every write has its outcome."""
+    await until(lambda: not writes.keys, "all writes have ended")
 
 
 def fails(error):
@@ -102,9 +107,9 @@ def fails(error):
     return write
 
 
-@pytest.mark.parametrize(("error", "again"), [(Refused("no"), 0), (Unavailable("away"), 1)])
-def test_a_write_that_fails_stops_no_other(error, again):
-    async def scenario(writes):
+@pytest.mark.parametrize(("error", "rounds"), [(Refused("no"), 0), (Unavailable("away"), 1)])
+def test_a_write_that_fails_stops_no_other(error, rounds):
+    async def scenario(writes, again):
         done = []
 
         async def write():
@@ -112,18 +117,19 @@ def test_a_write_that_fails_stops_no_other(error, again):
 
         await writes.begin("a", fails(error))
         await writes.begin("b", write)
-        await writes.end()
+        await ended(writes)
         return done, set(writes.keys)
 
-    assert run(scenario) == (([1], set()), again)
+    assert run(scenario) == (([1], set()), rounds)
 
 
-def test_any_other_error_is_raised_by_the_next_call():
-    async def scenario(writes):
+def test_any_other_error_is_raised_by_the_next_check():
+    async def scenario(writes, again):
         await writes.begin("a", fails(NotLeading()))
+        await ended(writes)
         with pytest.raises(NotLeading):
-            await writes.end()
-        await writes.end()
+            writes.check()
+        writes.check()
 
     assert run(scenario) == (None, 1)
 
@@ -131,7 +137,7 @@ def test_any_other_error_is_raised_by_the_next_call():
 def test_there_is_room_for_some_and_one_a_workload():
     """No more than fit begin, and the second of a Workload begins when the first has ended."""
 
-    async def scenario(writes):
+    async def scenario(writes, again):
         most, now, order, go = [0], [0], [], asyncio.Event()
 
         async def write(name="", wait=True):
@@ -150,7 +156,7 @@ def test_there_is_room_for_some_and_one_a_workload():
         go.set()
         await second
         await rest
-        await writes.end()
+        await ended(writes)
         return most[0], [line for line in order if line.startswith(("first", "second"))]
 
     most, order = run(scenario)[0]
@@ -164,13 +170,13 @@ async def _begin_all(writes, write):
 
 
 def test_one_without_an_answer_counts_until_it_is_settled():
-    async def scenario(writes):
+    async def scenario(writes, again):
         async def write():
             writes.unknown["a"] = {}
             raise Unavailable("away")
 
         await writes.begin("a", write)
-        await writes.end()
+        await until(lambda: again, "the write has ended")
         before = set(writes.keys)
         writes.settled("a")
         return before, set(writes.keys)
@@ -179,7 +185,7 @@ def test_one_without_an_answer_counts_until_it_is_settled():
 
 
 def test_writes_that_are_given_up_are_nobodys():
-    async def scenario(writes):
+    async def scenario(writes, again):
         await writes.begin("a", asyncio.Event().wait)
         await writes.stop()
         return set(writes.keys)

@@ -96,6 +96,7 @@ class RoundWriter:
 
         Raises NotLeading, and StoreError where an unsettled write is refused to be settled.
         """
+        self._writes.check()
         await self._settle()
         now = self._clock_ms()
         await in_slices(self._core.catch_up(now))
@@ -134,7 +135,7 @@ class RoundWriter:
         await self._fence.claim({each.workload for each in admitted}, self._writes.keys, self._core.front)
 
     async def _begin(self, decisions: Sequence[T], write: Callable[[T], Awaitable[None]]) -> None:
-        """Begin to write decisions, in order. Raises what is no failure of a write, of an earlier one too."""
+        """Begin to write decisions, in order."""
         for decision in decisions:
             await self._writes.begin(decision.workload, partial(write, decision))
 

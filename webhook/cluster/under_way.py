@@ -1,4 +1,4 @@
-"""Writes of decisions that go on while the next round is decided."""
+"""The writes of decisions, which continue while the next round is decided."""
 
 from __future__ import annotations
 
@@ -13,42 +13,39 @@ from webhook.store.objects import Object
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 8
-"""Writes under way at the same time."""
+"""The number of concurrent writes."""
 
 
 class UnderWay:
-    """The writes that have begun, one of each Workload at a time."""
+    """Runs the writes of decisions in the background, one per Workload at a time."""
 
     def __init__(self, failed: Callable[[], None]) -> None:
-        """Take what is called when a write did not get through: another round has to see to it."""
+        """`failed` is called when the API server could not be reached: another round has to settle that write."""
         self._failed, self._room = failed, asyncio.Semaphore(AT_ONCE)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._error: BaseException | None = None
         self.keys: set[str] = set()
-        """Of the Workloads whose write has no outcome yet; this set itself changes."""
+        """Keys (`namespace/name`) of Workloads whose write has no outcome yet. The same set object for ever."""
         self.unknown: dict[str, Object] = {}
-        """Workloads as they were before a write that ended without an answer, by key: who wrote puts them here."""
+        """Workloads as they were before a write that got no answer, by key; added by the write itself."""
 
     async def begin(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
-        """Begin a write when there is room, and the earlier one of its Workload has ended.
-
-        A write that fails does not stop the others. Any other error is raised by the next call of this, or of `end`.
-        """
+        """Start a write as soon as there is room and the earlier write of its Workload has ended."""
         if (earlier := self._tasks.get(key)) is not None:
             await asyncio.wait({earlier})
         await self._room.acquire()
         self.keys.add(key)
         task = self._tasks[key] = asyncio.create_task(self._do(write), name=f"write {key}")
         task.add_done_callback(lambda _: self._ended(key))
-        self._raise()
 
-    async def end(self) -> None:
-        """Wait until every write has ended."""
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        self._raise()
+    def check(self) -> None:
+        """Raise the last error of a write that is not a StoreError: NotLeading, or a bug."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     async def stop(self) -> None:
-        """Give up every write."""
+        """Cancel all writes, and wait for their end."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -56,7 +53,7 @@ class UnderWay:
         self.keys.clear()
 
     def settled(self, key: str) -> None:
-        """Take note that the outcome of one that ended without an answer is known now."""
+        """Remove a write from `unknown`: its outcome is known now."""
         del self.unknown[key]
         self.keys.discard(key)
 
@@ -76,8 +73,3 @@ class UnderWay:
         self._room.release()
         if key not in self.unknown:
             self.keys.discard(key)
-
-    def _raise(self) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
