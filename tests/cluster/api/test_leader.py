@@ -146,6 +146,48 @@ def test_who_takes_over_knows_whom_the_former_holder_may_admit():
     asyncio.run(go())
 
 
+class Counted(MemoryStore):
+    """Counts reads of the lease."""
+
+    reads = 0
+
+    async def get(self, gvk, name, namespace=None):
+        self.reads += 1
+        return await super().get(gvk, name, namespace)
+
+
+def test_a_claim_reads_the_lease_only_after_a_write_of_somebody_else():
+    """Somebody else's note on it is kept; a lease that was taken over or deleted in between is claimed by nobody."""
+
+    async def go():
+        store, clock = Counted(), Clock()
+        a, b = leader(store, clock, "a"), leader(store, clock, "b")
+        reads = []
+
+        async def claims(*workloads):
+            before = store.reads
+            claimed = await a.claim(workloads)
+            reads.append(store.reads - before)
+            return claimed
+
+        assert await a.renew()
+        assert await claims("team/x")
+        assert await claims("team/y")
+        await store.patch(LEASE, "sluice", "sluice-system", {"metadata": {"annotations": {"note": "1"}}})
+        assert await claims("team/z")
+        annotations = (await store.get(LEASE, "sluice", "sluice-system"))["metadata"]["annotations"]
+        assert (annotations["note"], annotations["sluice.dev/claimed"]) == ("1", "team/z")
+        assert await claims("team/z")
+        assert not await b.renew()
+        clock.at += TIMES.duration
+        assert await b.renew()
+        assert not await claims("team/late")
+        assert b.left == ("team/z",)
+        return reads
+
+    assert asyncio.run(go()) == [0, 0, 1, 0, 1]
+
+
 def test_a_holder_that_starts_again_is_told_its_own_claim():
     """A process of the same name that comes back while the lease lasts: what it sent before may be on its way."""
 

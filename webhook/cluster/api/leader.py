@@ -58,6 +58,7 @@ class Leader:
         self._seen: tuple[str, float] = ("", 0.0)
         self._released = False
         self._one_write = asyncio.Lock()
+        self._lease_held: Object | None = None
         self.epoch = 0
         self.annotations: Mapping[str, str] = {}
         """What the lease says beside who holds it, while this candidate does: written with each renewal."""
@@ -101,18 +102,29 @@ class Leader:
     async def claim(self, workloads: Iterable[str]) -> bool:
         """Write down whom this holder may admit from now on; say whether it holds the lease.
 
+        The version that this holder wrote last is replaced; the lease is read only where that is not the current one.
         Raises StoreError where the outcome is not known: then the former claim counts.
         """
         async with self._one_write:
+            if self._lease_held is not None and await self._claim(self._lease_held, workloads):
+                return self.leads
+            self._lease_held = None  # somebody else wrote to it: perhaps only to its annotations
             lease = await self._store.get(LEASE, self._name, self._namespace)
             spec = lease.get("spec") or {}
             if (spec.get("holderIdentity"), spec.get("leaseTransitions")) != (self.identity, self.epoch):
                 return False
-            try:
-                await self._store.update(_claiming(lease, workloads))
-            except Conflict:
+            if not await self._claim(lease, workloads):
                 return False
         return self.leads
+
+    async def _claim(self, lease: Object, workloads: Iterable[str]) -> bool:
+        """Write a claim into this version of the lease; return whether it was the current one."""
+        self._lease_held = None
+        try:
+            self._lease_held = await self._store.update(_claiming(lease, workloads))
+        except Conflict:
+            return False
+        return True
 
     async def release(self) -> None:
         """Let go of the lease, so that another need not wait for it to expire."""
@@ -127,22 +139,23 @@ class Leader:
             log.warning("the lease could not be released: %s", error)
 
     async def _try(self) -> bool:
+        self._lease_held = None
         try:
             lease = await self._store.get(LEASE, self._name, self._namespace)
         except NotFound:
-            await self._store.create(_claiming(self._lease({}, 1), ()))
+            self._lease_held = await self._store.create(_claiming(self._lease({}, 1), ()))
             self._won(1, ())
             return True
         spec = lease.get("spec") or {}
         holder, epoch = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
         if holder == self.identity:
-            await self._store.update(self._lease(lease, epoch))
+            self._lease_held = await self._store.update(self._lease(lease, epoch))
             if epoch != self.epoch:  # a process of the same name held it before
                 self._won(epoch, _claimed(lease))
             return True
         if holder and not self._expired(lease, spec):
             return False
-        await self._store.update(self._lease(lease, epoch + 1))
+        self._lease_held = await self._store.update(self._lease(lease, epoch + 1))
         self._won(epoch + 1, _claimed(lease))
         return True
 
