@@ -25,7 +25,7 @@ from webhook.jobs.describe import describe
 STDIN: Final = Path("-")
 WIDTH: Final = 80
 LINES: Final = 40
-AROUND: Final = 5
+AROUND: Final = 4
 """Lines of opening, summary and the page's address."""
 NAME_WIDTH: Final = 36
 RESERVED: Final = 4
@@ -34,6 +34,8 @@ LISTED: Final = 8
 """So many jobs of one file are told one by one."""
 SAID: Final = 2
 """So many lines of a warning or a denial are told."""
+WHOLE: Final = 3
+"""So many lines of a denial, where there is room: its end says what to write instead."""
 FIELDS: Final = ("suspend", "schedulingGates", "labels", "annotations", "tolerations", "requests", "limits")
 """A patch is summed up by these, in this order; by the field itself where it is none of them."""
 PATCHED, UNCHANGED, PENDING, WARNED, DENIED = (
@@ -107,9 +109,9 @@ class Story:
         return [*lines, *self.following]
 
     def serving(self, page: str) -> list[Text]:
-        """Give the last lines: where to look."""
-        arriving = " Jobs of two teams keep arriving." * self.arriving
-        return [Text.assemble("Page: ", (page, "bold")), Text(f"Serving until Ctrl-C.{arriving}")]
+        """Give the last line: where to look."""
+        arriving = " Jobs keep arriving." * self.arriving
+        return [Text.assemble("Page: ", (page, "bold"), f"  Serving until Ctrl-C.{arriving}")]
 
 
 def try_next(first: Path, own: Mapping[str, Sequence[Path]]) -> list[Text]:
@@ -160,7 +162,10 @@ def _options(given: Mapping[str, Sequence[Path]]) -> list[str]:
 
 
 def _fitting(outcomes: Sequence[CreateOutcome], room: int) -> list[Text]:
-    """Give what is told of objects as far as there is room, denials first of all; the others are counted."""
+    """Give what is told of objects as far as there is room, denials first of all; the others are counted.
+
+    Room that is left goes to the end of denials.
+    """
     told = [list(_lines(outcome)) for outcome in outcomes]
     chosen: set[int] = set()
     free = room
@@ -169,8 +174,13 @@ def _fitting(outcomes: Sequence[CreateOutcome], room: int) -> list[Text]:
         if len(chosen) < LISTED and len(told[at]) + more <= free:
             chosen.add(at)
             free -= len(told[at])
-    lines = [line for at in sorted(chosen) for line in told[at]]
     left = len(told) - len(chosen)
+    spare = free - (left > 0)
+    for at in (at for at in sorted(chosen) if not outcomes[at].stored):
+        whole = list(_lines(outcomes[at], WHOLE))
+        if (longer := len(whole) - len(told[at])) <= spare:
+            told[at], spare = whole, spare - longer
+    lines = [line for at in sorted(chosen) for line in told[at]]
     return [*lines, *([Text(f"    and {left} more")] if left and free else [])]
 
 
@@ -184,11 +194,11 @@ def _counts(outcomes: Sequence[CreateOutcome]) -> str:
     return ", ".join([f"{len(outcomes)} object{plural}", *(f"{n} {word}" for word, n in counted.items() if n)])
 
 
-def _lines(outcome: CreateOutcome) -> Iterator[Text]:
+def _lines(outcome: CreateOutcome, said: int = SAID) -> Iterator[Text]:
     name = name_of(outcome.obj)
     if not outcome.stored:
         why = outcome.message.removeprefix(name).strip()
-        yield from _wrapped(DENIED, 2, f"{name}{' rejected by the API' * outcome.allowed}: {why}")
+        yield from _wrapped(DENIED, 2, f"{name}{' rejected by the API' * outcome.allowed}: {why}", said)
         return
     sign, _, style = PATCHED if outcome.steps else UNCHANGED
     told = _listed(f"{name:{NAME_WIDTH}} ", changed(outcome.steps), WIDTH - 4)
@@ -197,11 +207,11 @@ def _lines(outcome: CreateOutcome) -> Iterator[Text]:
         yield from _wrapped(PENDING if warning.startswith(OF_THE_QUEUE) else WARNED, 4, warning)
 
 
-def _wrapped(kind: tuple[str, str, str], indent: int, text: str) -> Iterator[Text]:
-    """Give a text behind its sign, on so many lines at most; whole words are left out."""
+def _wrapped(kind: tuple[str, str, str], indent: int, text: str, said: int = SAID) -> Iterator[Text]:
+    """Give a text behind its sign, on `said` lines at most; whole words are left out."""
     sign, _, style = kind
     width = WIDTH - indent - 2
-    lines = wrap(text, width, max_lines=SAID, placeholder=" …", break_on_hyphens=False)
+    lines = wrap(text, width, max_lines=said, placeholder=" …", break_on_hyphens=False)
     yield from (Text.assemble((f"{' ' * indent}{'' if at else sign:2}", style), line) for at, line in enumerate(lines))
 
 
