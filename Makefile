@@ -19,7 +19,9 @@ help: ## list the targets
 install: $(VENV)/.installed ## the command, at .venv/bin/sluice
 dev: $(VENV)/.dev
 
+# An older Python would make an environment that no later call replaces, and pip's message would not say why.
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Sluice needs Python 3.11 or newer, and $(PYTHON) is %d.%d: make $(MAKECMDGOALS) PYTHON=python3.11" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: .ci/requirements.txt pyproject.toml | $(BIN)/python

@@ -51,6 +51,21 @@ def test_source_file_keeps_the_rules(path):
     assert not re.search(r"\b(TODO|FIXME|XXX)\b|NotImplementedError", text)
 
 
+def test_an_old_python_is_told_before_anything_is_made(tmp_path):
+    """Else the environment of the old one would stay, and pip's message would not say why nothing fits."""
+    old = tmp_path / "python3"
+    old.write_text(
+        f"#!/bin/sh\nexec {sys.executable} -c 'import sys; sys.version_info = (3, 10, 13); exec(sys.argv[2])' \"$@\"\n"
+    )
+    old.chmod(0o755)
+    made = tmp_path / "environment"
+    command = ["make", "install", f"PYTHON={old}", f"VENV={made}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"Sluice needs Python 3.11 or newer, and {old} is 3.10: make install PYTHON=python3.11" in done.stderr
+    assert not made.exists()
+
+
 def test_make_targets_are_as_written():
     """Each `make TARGET` that a page or CI names is one; the Makefile's own list of targets is whole."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -151,6 +151,16 @@ def test_a_mistake_in_the_file_is_told(here, text, told):
     assert (done.exit_code, told in done.stderr) == (exits.BAD_INPUT, True), done.stderr
 
 
+def test_no_policies_at_all_are_told_with_the_way_out(tmp_path, monkeypatch):
+    """In a folder that is no policy repository."""
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: a}}")
+    for command in (dry_run_command, explain_command):
+        done = invoke(command, "-f", "job.yaml")
+        assert done.exit_code == exits.BAD_INPUT
+        assert "policies: error[FILE001]: no such file or folder\n    = name policies with -p, or in" in done.stderr
+
+
 def test_against_a_revision_reads_the_file_of_that_revision(here):
     """A branch that changes the rules in force is compared with the rules that were."""
 

@@ -12,10 +12,12 @@ from typing import Final
 
 from webhook.cli.paths import shorter
 from webhook.config import load
+from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import then
 from webhook.offline.dryrun.revisions import GitError
-from webhook.policy.loading.load_bundle import files_of, read_file
+from webhook.policy.bundle import Bundle
+from webhook.policy.loading.load_bundle import files_of, load_bundle, read_file
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among, rules_configured
 from webhook.queue.rules import Rules
@@ -44,6 +46,14 @@ def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: P
     config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
     found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
     return Repository(found, config.queue_rules, bool(rules) or there, config.namespace)
+
+
+def bundle_of(within: Repository) -> Bundle:
+    """Load the policies in force. Raises SourceError, with the way out where nobody has said which they are."""
+    if within.policies == POLICIES and not POLICIES[0].exists():
+        hint = f"name policies with -p, or in {FILE}; `sluice init` starts a repository"
+        raise SourceError([Diagnostic("FILE001", Place(str(POLICIES[0])), "no such file or folder", hint=hint)])
+    return load_bundle(within.policies)
 
 
 def repository_at(revision: str, policies: Sequence[Path], rules: Sequence[str]) -> Repository:

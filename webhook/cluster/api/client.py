@@ -112,7 +112,7 @@ class Client:
             else:
                 await _load(_kubeconfigs(kubeconfig), context, configuration)
         except (ConfigException, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"cannot connect to a cluster: {error}") from None
+            raise ValueError(f"cannot connect to a cluster: {error} (set KUBECONFIG, or --kubeconfig FILE)") from None
         return cls(configuration, pace, clock)
 
     async def read(self, path: str, query: Query | None = None, seconds: float = 0.0) -> Any:

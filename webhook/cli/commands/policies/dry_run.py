@@ -33,7 +33,7 @@ from webhook.cli.option_types import (
     request_options,
     rules_option,
 )
-from webhook.cli.repository import Repository, idle_rules, repository, repository_at
+from webhook.cli.repository import Repository, bundle_of, idle_rules, repository, repository_at
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import bundle_at, objects_at
@@ -130,7 +130,7 @@ def dry_run_command(
     not_live(live=live, kubeconfig=kubeconfig, context=context)
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
     within = repository(policies, rules)
-    bundle = load_bundle(within.policies)
+    bundle = bundle_of(within)
     from_cluster = _live(kubeconfig, context, bundle) if live else ([], [])
     inputs = _inputs(files, objects, Sending(dict(labels), authorized, sender), from_cluster)
     with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *objects, *within.policies)).documents):

@@ -30,7 +30,7 @@ from webhook.cli.option_types import (
     request_options,
     rules_option,
 )
-from webhook.cli.repository import repository
+from webhook.cli.repository import bundle_of, repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.evaluate import inputs, nothing
 from webhook.offline.dryrun.file_facts import FileFacts
@@ -43,7 +43,6 @@ from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.unreadable_objects import readable
-from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.files import rules_among
 
 EXAMPLES: Final = """\b
@@ -86,7 +85,7 @@ def explain_command(
     """
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)
     within = repository(policies, rules)
-    bundle = load_bundle(within.policies)
+    bundle = bundle_of(within)
     read = read_inputs(files)
     known = read_files(objects)
     found, wrong = inputs(read.documents, sender)

@@ -24,7 +24,7 @@ from webhook.cli.option_types import (
     output_option,
     policies_option,
 )
-from webhook.cli.repository import repository
+from webhook.cli.repository import bundle_of, repository
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import missing_facts, told
@@ -38,7 +38,6 @@ from webhook.offline.record.replay import (
     read_recording,
     replay,
 )
-from webhook.policy.loading.load_bundle import load_bundle
 
 EXAMPLES: Final = """\b
 Examples:
@@ -72,7 +71,7 @@ def replay_command(
     Exit code 0: every decision is the same, 1: some differ, 2: a file cannot be used, or objects that decide are
     missing, 3: nothing was recorded.
     """
-    bundle = load_bundle(repository(policies).policies)
+    bundle = bundle_of(repository(policies))
     known = read_files(objects)
     if known.errors:
         raise SourceError(known.errors)
