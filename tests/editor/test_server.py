@@ -1,6 +1,7 @@
 """The server as an editor starts it: over standard input and output."""
 
 import asyncio
+import signal
 import sys
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,7 @@ from pygls.lsp.client import LanguageClient
 
 from tests.editor.marked import MARK, POLICY, placed
 from tests.patience import until
+from webhook.editor.server import made
 
 VALID = POLICY.replace("EXPRESSION", "object.spec.containers.all(c, c.image != '')")
 
@@ -160,3 +162,25 @@ def test_no_text_ends_the_server(tmp_path, text):
             return await editor.client.text_document_hover_async(lsp.HoverParams(*where))
 
     assert asyncio.run(go()) is None
+
+
+def test_what_lints_ends_with_the_server(tmp_path, monkeypatch):
+    """Else its process would outlive the loop, and the editor's log get a traceback."""
+    (tmp_path / "policy.yaml").write_text(VALID)
+    begin, begun = asyncio.create_subprocess_exec, []
+
+    async def noted(*command, **options):
+        begun.append(await begin(*command, **options))
+        return begun[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+
+    async def go():
+        server = made()
+        server.policies.folders = (tmp_path,)
+        server.run = asyncio.create_task(server.lint())
+        await until(lambda: begun, "sluice lint runs")
+        await server.protocol.fm.features[lsp.SHUTDOWN](None)
+        return server.run.cancelled(), begun[0].returncode
+
+    assert asyncio.run(go()) == (True, -signal.SIGKILL)

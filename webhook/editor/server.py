@@ -125,6 +125,7 @@ class EditorServer(LanguageServer):
             finally:
                 if process.returncode is None:
                     process.kill()
+                    await process.wait()
             try:
                 rows = orjson.loads(out)["findings"]
             except (orjson.JSONDecodeError, KeyError):
@@ -195,6 +196,12 @@ def _follow(server: EditorServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: lsp.DidCloseTextDocumentParams) -> None:
         server.policies.reread(_path(params.text_document.uri))
+
+    @server.feature(lsp.SHUTDOWN)
+    async def ended(_: None) -> None:
+        if server.run is not None:  # its process would outlive the loop
+            server.run.cancel()
+            await asyncio.gather(server.run, return_exceptions=True)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def moved(params: lsp.DidChangeWatchedFilesParams) -> None:
