@@ -12,13 +12,18 @@ from tests.docs.markdown import DOCS
 from tests.docs.reference import PAGES, QUEUES, commands
 from tests.shared import ROOT
 from webhook.cli.group import cli
+from webhook.offline.importing.kyverno import NATIVE, NOT_CEL
 from webhook.offline.lint.table import BY_CODE
 from webhook.offline.reference.field_words import WORDS
+from webhook.policy.loading.policy_kinds import SHAPES
+from webhook.policy.loading.shapes import Items, Record
 
 SOURCES = [*(ROOT / "webhook").rglob("*.py"), *(ROOT / "policies").rglob("policy.yaml")]
 METRIC_CLASSES = {"Counter", "Gauge", "Histogram", "CounterMetricFamily", "GaugeMetricFamily", "HistogramMetricFamily"}
 NO_KEYS = {"sluice.dev/v1alpha1", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/manager"}
 """API versions, and who a patch is of: written like keys of annotations, and none."""
+SELECTORS = {"matchLabels", "matchExpressions", "key", "operator", "values"}
+"""Fields of every label selector: a page of compatibility need not name them."""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -50,6 +55,25 @@ def test_every_setting_of_the_queues_is_named():
     named = {word for path in QUEUES for word in path.split(".")}
     assert len(keys) > 25
     assert keys <= named
+
+
+def test_every_field_of_a_policy_and_every_kind_of_kyverno_is_named():
+    """The page of compatibility names each field of `spec` that is read, and each kind that the import knows."""
+    page = (DOCS / "policy-compatibility.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([^`\s]+)`", page))
+    fields = {name for shape in SHAPES.values() for name in _names(shape.fields["spec"])}
+    assert len(fields) > 25
+    assert fields - SELECTORS <= named
+    assert {*NATIVE, *NOT_CEL} <= named
+
+
+def _names(shape):
+    """The fields of a shape and of what is in it."""
+    inner = shape.of if isinstance(shape, Items) else shape
+    if isinstance(inner, Record):
+        for name, each in inner.fields.items():
+            yield name
+            yield from _names(each)
 
 
 def test_every_metric_is_named():
