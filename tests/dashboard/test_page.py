@@ -205,7 +205,7 @@ def test_what_cannot_be_asked(tmp_path, policies):  # noqa: F811
     there = refused.pop("/ui/api/simulate?rules=../../etc/passwd")
     assert there[0] == 400
     assert there[1]["message"].startswith('no rules are called "../../etc/passwd"; there are backfill, ')
-    nothing = "no Workload none, and no job of that name with one, in namespace team-a"
+    nothing = "no Workload and no queued job named none in namespace team-a"
     unread = "x is not a quantity; write 24 or 64Gi"
     assert {path: (status, body["message"][: len(unread)]) for path, (status, body) in refused.items()} == {
         path: (status, message[: len(unread)])

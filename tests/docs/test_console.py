@@ -4,9 +4,10 @@ import pytest
 
 from tests.docs.console import runs
 from tests.docs.markdown import DOCS, blocks
+from tests.shared import ROOT
 
 FOLDERS = ("start", "how-to", "zh")
-TRANSLATED = {DOCS / "zh/tutorial.md": DOCS / "start/tutorial.md"}
+TRANSLATED = {DOCS / "zh/tutorial.md": DOCS / "start/tutorial.md", DOCS / "zh/README.md": ROOT / "README.md"}
 PAGES = sorted(
     page
     for folder in FOLDERS

@@ -83,5 +83,5 @@ def test_simulation_of_what_ran(browser, running):
         assert page.inner_text("#quota-hint") == "today: 2"
         page.fill("#quota", "4")
         page.keyboard.press("Enter")
-        page.wait_for_selector("h2:text-is('Compared')")
+        page.wait_for_selector("h2:text-is('Compared, all queues')")
         assert page.locator(".plots figure").count() >= 2

@@ -13,7 +13,9 @@ HEADINGS = {
     "simulate": "Simulate",
     "find": "Found for “e”",
 }
-WITHIN = "document.documentElement.scrollWidth <= innerWidth"
+WITHIN = """() => document.documentElement.scrollWidth <= innerWidth
+  && [...document.querySelectorAll(".part, .side, .figure, dd")]
+    .every((part) => part.scrollWidth <= part.clientWidth)"""
 
 
 def violations(page):
@@ -56,3 +58,40 @@ def test_what_is_not_there(read, small):
     read.patient.append("404")
     page = read.open(small.url + "#/queues/none-such")
     assert "It does not exist" in page.inner_text("[role=alert]")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_if_that_waits_stays_within_its_side(browser, small, look):
+    with reader(browser, small.url, LOOKS[look]) as seen:
+        page = seen.open(small.url + VIEWS["job"].replace("gpus=3", "gpus=12"))
+        assert page.locator(".side").nth(1).locator("tbody tr").count() == 2
+        assert page.evaluate(WITHIN)
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    "view, part, told",
+    [
+        (
+            "policies",
+            "section:has-text('Policies in force')",
+            "Times are measured in one review of 64, on this replica.",
+        ),
+        ("policies", "tr:has-text('gpu-integer')", "gpu-integer/policy.yaml:1 6770752"),
+        ("job", "section:has-text('Why it is pending')", "1 ahead of it in vision are considered first."),
+        ("simulate", "section:has-text('Mean wait by queue')", "vision\t58 min\t14 min\nserving\t2 min\t3 min"),
+        ("simulate", "figure:has-text('gpu in use: today')", "quota"),
+    ],
+    ids=["how times are measured", "digest of a policy", "who is ahead", "who waits longer", "the dotted line"],
+)
+def test_what_a_view_says(read, small, view, part, told):
+    address = VIEWS[view].replace("segment-7b-4f2a1", "depth-9c31e") if "ahead" in told else VIEWS[view]
+    page = read.open(small.url + address)
+    assert told in page.locator(f"main {part}").first.inner_text()
+
+
+def test_a_form_without_a_change_is_asked_too(read, small):
+    """The server says what is missing; nothing at all would look like a broken button."""
+    page = read.open(small.url + "#/simulate")
+    with page.expect_response(lambda response: "/ui/api/simulate?" in response.url):
+        page.click("button[type=submit]")

@@ -13,14 +13,15 @@ class PolicyRow(JsonView, frozen=True):
     """A policy in force. Counts are since `since` of the answer, of this replica.
 
     It was `evaluated` in that many reviews, and `denied` or `changed` some. `mean` and `slowest` are microseconds,
-    measured in `timed` of the reviews (one in 64); both are 0 if there is none. `file` is a path below the folder that
-    was loaded, here and in what follows.
+    measured in `timed` of the reviews; both are 0 if there is none. `file` is a path below the folder that was loaded,
+    here and in what follows, and `digest` that of what is written there.
     """
 
     name: str
     mutating: bool
     file: str
     line: int
+    digest: str
     failure_policy: str
     mode: str
     evaluated: int = 0
@@ -70,11 +71,15 @@ class ReloadRow(JsonView, frozen=True):
 
 
 class PoliciesView(JsonView, frozen=True):
-    """`/ui/api/policies`: what is in force. `problem` says why changed files are not used; else it is empty."""
+    """`/ui/api/policies`: what is in force; times are measured in one review of `timed_of`.
+
+    `problem` says why changed files are not used; else it is empty.
+    """
 
     digest: str
     at: int
     since: int
+    timed_of: int
     policies: tuple[PolicyRow, ...]
     rules: tuple[RuleFileRow, ...]
     exceptions: tuple[ExceptionRow, ...] = ()

@@ -38,7 +38,8 @@ class SeriesPoint(JsonView, frozen=True):
 class SimulatedSeries(JsonView, frozen=True):
     """One run of the trace. Waits are of jobs that started; `lost` is run time that preemptions threw away.
 
-    `utilisation` is the mean share of all quota, by resource, 0 to 1; `fairness` is Jain's index.
+    `waits` is the mean wait by queue, `utilisation` the mean share of all quota by resource, 0 to 1; `fairness` is
+    Jain's index.
     """
 
     name: str
@@ -54,6 +55,7 @@ class SimulatedSeries(JsonView, frozen=True):
     end: int
     fairness: float
     utilisation: dict[str, float]
+    waits: dict[str, int]
     points: tuple[SeriesPoint, ...]
 
 

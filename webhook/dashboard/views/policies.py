@@ -25,7 +25,7 @@ from webhook.documents import Document
 from webhook.policy.bundle import digest_of
 from webhook.policy.loading.lazy_bundle import LazyPolicy
 from webhook.policy_reload.policies import Policies
-from webhook.server.policy_measures import PolicyKey, PolicyTime
+from webhook.server.policy_measures import TIMED, PolicyKey, PolicyTime
 
 PartKey = tuple[PartKind, str]
 """A kind and a name."""
@@ -104,6 +104,7 @@ def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
         policies.bundle.digest,
         log.loaded,
         sources.started,
+        TIMED,
         tuple(_row(lazy, shown(lazy.place.file), log, sources) for lazy in policies.lazy.policies),
         rules,
         tuple(exceptions),
@@ -128,6 +129,7 @@ def _row(lazy: LazyPolicy, file: str, log: PolicyLog, sources: Sources) -> Polic
         policy.mutating,
         file,
         lazy.place.line,
+        lazy.digest,
         "Ignore" if policy.ignore_failure else "Fail",
         policy.mode,
         count.evaluated,

@@ -81,7 +81,7 @@ def run(
     `tell` hears how many have finished.
     """
     outcome = simulate(snapshot, arrivals, rules, name, tell)
-    told = summarise(outcome)
+    told = summarise(outcome, by=("queue",))
     total = told.total
     return SimulatedSeries(
         name,
@@ -97,6 +97,7 @@ def run(
         outcome.end,
         round(told.fairness, 4),
         {resource: round(share, 4) for resource, share in told.utilisation.items()},
+        {row.queue: round(row.wait_mean) for row in told.rows},
         _points(outcome, queue),
     )
 

@@ -113,7 +113,7 @@ class Views:
         if await self.access.may(reader, "workloads", namespace):
             found = find_workload(self.sources, namespace, name, text(query, "kind"))
         if found is None:
-            raise StatusError(f"no Workload {name}, and no job of that name with one, in namespace {namespace}", 404)
+            raise StatusError(f"no Workload and no queued job named {name} in namespace {namespace}", 404)
         return found
 
     async def find(self, reader: PageReader, query: Query) -> FoundWorkloads:

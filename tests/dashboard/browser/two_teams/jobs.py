@@ -86,7 +86,7 @@ def workload(namespace: str, name: str, revision: int) -> WorkloadView:
 
 
 def what_if(query: dict[str, str], revision: int) -> WhatIf:
-    """Fewer GPUs start at once."""
+    """Few GPUs start at once, more wait."""
     at = now()
     stays = Outlook(
         False,
@@ -98,4 +98,5 @@ def what_if(query: dict[str, str], revision: int) -> WhatIf:
         shortages=shortages(at),
     )
     runs = Outlook(True, "vision", {GPU: "a100"})
-    return WhatIf(revision, f"{query.get('gpus', '16')} nvidia.com/gpu in all", stays, runs, 38)
+    then = runs if int(query.get("gpus") or 16) <= 3 else stays
+    return WhatIf(revision, f"{query.get('gpus', '16')} nvidia.com/gpu in all", stays, then, 38)

@@ -29,6 +29,7 @@ def policies() -> PoliciesView:
             mutating,
             f"{name}/policy.yaml",
             1,
+            f"sha256:{name.encode().hex():0<64}",
             "Fail",
             mode,
             seen,
@@ -71,6 +72,7 @@ def policies() -> PoliciesView:
         "sha256:9f86d081884c",
         at - 3 * HOUR,
         at - 30 * HOUR,
+        64,
         tuple(rows),
         (RuleFileRow("kueue"), RuleFileRow("time-window", "policies/queue/night/policy.yaml")),
         exceptions,
@@ -109,6 +111,7 @@ def simulation(query: dict[str, str]) -> SimulationView:
         24 * HOUR,
         0.82,
         {GPU: 0.71},
+        {"serving": 2 * MINUTE, "vision": 58 * MINUTE},
         points(16, 46),
     )
     quota = int(query.get("quota") or 16)
@@ -121,6 +124,7 @@ def simulation(query: dict[str, str]) -> SimulationView:
         preemptions=3,
         fairness=0.9,
         utilisation={GPU: 0.58},
+        waits={"serving": 3 * MINUTE, "vision": 14 * MINUTE},
         points=points(quota, 40),
     )
     return SimulationView("journal", at - 24 * HOUR, at, today, other, ({GPU: 16}, {GPU: quota}), took=820)

@@ -9,6 +9,9 @@ export function h(tag, attributes, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
+/** Text that stays on one line where there is room for it. */
+export const whole = (text) => h("span", { class: "whole" }, text);
+
 /** An SVG element. */
 export function s(tag, attributes, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);

@@ -21,6 +21,9 @@ export function speak(value) {
 /** Several things in one line. */
 export const listed = (items) => (items ?? []).join(words().comma);
 
+/** The same of nodes; nothing where there are none. */
+export const joined = (nodes) => (nodes.length ? nodes.flatMap((node, place) => (place ? [words().comma, node] : [node])) : "");
+
 /** A word of the server in the reader's language; itself where there is no word for it. */
 export function worded(kind, value) {
   const known = words()[kind];

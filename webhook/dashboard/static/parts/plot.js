@@ -14,7 +14,7 @@ const TABLE_ROWS = 24;
 
 /**
  * A plot. `series` are `{name, points: [[x, y], …]}`; a value holds until the next point, the last one until `to`. A
- * `limit` is drawn as a line across. `say.x` and `say.y` write values, `say.top` gives where a scale that holds a value
+ * quota, `limit`, is drawn as a line across. `say.x` and `say.y` write values, `say.top` gives where a scale that holds a value
  * ends; `top` is what it holds at least.
  */
 export function plot({ title, series, from, to, say, limit = 0, top = 2, width = 640 }) {
@@ -27,7 +27,8 @@ export function plot({ title, series, from, to, say, limit = 0, top = 2, width =
     series.map((one, place) => curve(one, place, frame)),
     limit > 0 && limitLine(limit, frame)); // above the curves, which may reach over it
   return h("figure", { class: "figure" },
-    h("figcaption", {}, h("strong", {}, title), series.length > 1 && series.map(({ name }, place) => seriesKey(name, place))),
+    h("figcaption", {}, h("strong", {}, title), series.length > 1 && series.map(({ name }, place) => lineKey(name, `curve curve-${place}`)),
+      limit > 0 && lineKey(words().quotaMark, "limit")),
     picture, numbers(title, series, from, to, say));
 }
 
@@ -75,9 +76,9 @@ function limitLine(limit, { y, width }) {
   return s("line", { class: "limit", x1: LEFT, x2: width - RIGHT, y1: y(limit), y2: y(limit) });
 }
 
-function seriesKey(name, place) {
+function lineKey(name, kind) {
   const line = s("svg", { class: "key", viewBox: "0 0 24 8", "aria-hidden": "true" },
-    s("line", { class: `curve curve-${place}`, x1: 0, x2: 24, y1: 4, y2: 4 }));
+    s("line", { class: kind, x1: 0, x2: 24, y1: 4, y2: 4 }));
   return h("span", {}, line, name);
 }
 

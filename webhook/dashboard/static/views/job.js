@@ -4,7 +4,7 @@ import { ask, tried } from "../page/ask.js";
 import { h } from "../page/elements.js";
 import { address } from "../page/route.js";
 import { said } from "../page/sentences.js";
-import { ahead, amounts, clock, duration, moment } from "../page/units.js";
+import { ahead, amounts, clock, duration, moment, number } from "../page/units.js";
 import { listed, words, worded } from "../page/words.js";
 import { facts, section, table } from "../parts/table.js";
 import { life, spansOf } from "./job/life.js";
@@ -29,7 +29,7 @@ async function load({ path, query }, signal, before, show) {
 function draw({ workload: told, other, start }, route) {
   const answer = { ...told, workload: { ...told.workload, ...shownOf(start) } };
   const { workload: row, at } = answer;
-  const queue = row.clusterQueue && h("a", { href: address("queues", [row.clusterQueue]) }, row.clusterQueue);
+  const queue = row.clusterQueue && queueLink(row.clusterQueue);
   return [
     h("div", { class: "heading" },
       h("p", { class: "trail" }, h("a", { href: address("cluster") }, words().cluster), queue && [" / ", queue]),
@@ -54,6 +54,8 @@ function draw({ workload: told, other, start }, route) {
     ])),
   ];
 }
+
+const queueLink = (name) => h("a", { href: address("queues", [name]) }, name);
 
 /** What a forecast knows of the start; nothing while there is none. */
 const shownOf = (start) => (start ? { start: start.start, startUnknown: start.startUnknown } : {});
@@ -93,6 +95,7 @@ function pending(answer) {
   return section(words().why,
     h("p", {}, h("strong", {}, worded("reasons", row.reason ?? "")), row.message && h("span", { class: "message" }, said(row.message))),
     shortages(answer.shortages ?? [], answer.at, row.clusterQueue),
+    row.position > 1 && h("p", { class: "quiet" }, words().aheadFirst(number(row.position - 1), queueLink(row.clusterQueue))),
     rule && clause(rule));
 }
 
@@ -116,7 +119,7 @@ function podSets({ podSets: rows }) {
     { head: words().name, cell: (row) => row.name },
     { head: words().pods, kind: "number", cell: (row) => (row.minCount ? words().podsLeast(row.count, row.minCount) : String(row.count)) },
     { head: words().asksEach, cell: (row) => amounts(row.requests) },
-    { head: words().flavors, cell: (row) => listed(Object.entries(row.flavors ?? {}).map(([resource, flavor]) => `${resource}: ${flavor}`)) },
+    { head: words().flavors, cell: (row) => listed(Object.entries(row.flavors ?? {}).map(([resource, flavor]) => `${resource}: ${flavor}`)) || "–" },
   ];
   return table({ caption: words().podSets, columns, rows, key: (row) => row.name });
 }

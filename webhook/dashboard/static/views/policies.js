@@ -14,18 +14,22 @@ function draw(answer, route, { width }) {
       h("h1", { tabindex: "-1" }, words().policies),
       h("p", { class: "quiet" }, words().inForceSince(moment(answer.at)))),
     answer.problem && h("div", { class: "notice", role: "alert" }, h("strong", {}, words().filesNotUsed), h("pre", { tabindex: 0 }, answer.problem)),
-    section(words().lastReload, reload(answer.reload)),
     facts([
       [words().digest, digest(answer.digest)],
       [words().countsSince, moment(answer.since)],
     ]),
-    section(words().policiesInForce(answer.policies.length), policyTable(answer.policies, width < NARROW)),
+    section(words().lastReload, reload(answer.reload)),
+    section(words().policiesInForce(answer.policies.length),
+      h("p", { class: "quiet" }, words().timedHint(number(answer.timedOf))), policyTable(answer.policies, width < NARROW)),
     section(words().queueRules, ruleTable(answer.rules)),
     section(words().exceptions, exceptionTable(answer)),
   ];
 }
 
 const digest = (text) => h("code", { title: text }, text.slice(0, "sha256:".length + 12));
+
+/** As git writes them: enough to tell two apart. */
+const shortDigest = (text) => h("small", { title: text }, text.slice("sha256:".length, "sha256:".length + 7));
 
 const place = ({ file, line }) => file && h("code", { class: "place" }, line ? `${file}:${line}` : file);
 const count = (field) => (row) => number(row[field] ?? 0);
@@ -36,7 +40,7 @@ function policyTable(rows, narrow) {
   const name = { head: words().name, kind: narrow ? "text" : null, cell: (row) => h("strong", {}, row.name) };
   const more = [
     { head: words().does, cell: (row) => (row.mutating ? words().changesObjects : words().checksObjects) },
-    { head: words().file, kind: "text", cell: place },
+    { head: words().fileAndDigest, kind: "text", cell: (row) => [place(row), " ", shortDigest(row.digest)] },
     { head: words().mode, cell: (row) => listed([worded("modes", row.mode), worded("failures", row.failurePolicy)]) },
   ];
   const counts = [

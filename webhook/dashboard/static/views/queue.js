@@ -1,11 +1,11 @@
 /** One queue: its quota, who waits and who runs, and what it was like. */
 
 import { ask, tried } from "../page/ask.js";
-import { h } from "../page/elements.js";
+import { h, whole } from "../page/elements.js";
 import { address, withQuery } from "../page/route.js";
 import { said } from "../page/sentences.js";
 import { ahead, amount, amounts, clock, duration, isBytes, number } from "../page/units.js";
-import { listed, words, worded } from "../page/words.js";
+import { joined, words, worded } from "../page/words.js";
 import { legend, quotaLine } from "../parts/bar.js";
 import { jobLink } from "../parts/job_link.js";
 import { plot } from "../parts/plot.js";
@@ -42,7 +42,7 @@ function draw(answer, route, { width }) {
       h("div", { class: "cells alone" }, (node.cells ?? []).map((cell) => quotaLine(cell, answer.columns))),
       facts([
         [words().strategy, worded("strategies", node.strategy ?? "")],
-        [words().localQueues, listed(answer.localQueues)],
+        [words().localQueues, joined((answer.localQueues ?? []).map(whole))],
         [words().inadmissible, node.inadmissible ? number(node.inadmissible) : ""],
       ])),
     section(words().pendingJobs(number(waiting.total)), hidden(waiting), waitingTable(waiting, answer),
@@ -72,7 +72,7 @@ function waitingTable({ rows = [] }, { at, starts = {} }) {
 }
 
 function start(row, at) {
-  if (row.start) return ahead(row.start, at);
+  if (row.start) return whole(ahead(row.start, at));
   return row.startUnknown ? [words().unknown, h("span", { class: "message" }, said(row.startUnknown))] : "–";
 }
 
@@ -89,7 +89,7 @@ function runningTable({ rows = [] }, { at }) {
     { head: words().priority, kind: "number", cell: (row) => String(row.priority ?? 0) },
     { head: words().state, cell: (row) => worded("states", row.state) },
     { head: words().holdsFor, kind: "number", cell: (row) => row.since ? duration(at - row.since) : "" },
-    { head: words().ends, cell: (row) => row.ends ? ahead(row.ends, at) : "–" },
+    { head: words().ends, cell: (row) => row.ends ? whole(ahead(row.ends, at)) : "–" },
   ];
   return table({ caption: words().runningCaption, columns, rows, key: (row) => `${row.namespace}/${row.name}` });
 }

@@ -2,6 +2,7 @@
 
 import { ask, tried } from "../page/ask.js";
 import { h } from "../page/elements.js";
+import { address } from "../page/route.js";
 import { amount, duration, isBytes, moment, number, percent, short, took } from "../page/units.js";
 import { words } from "../page/words.js";
 import { named } from "../parts/bar.js";
@@ -11,13 +12,15 @@ import { plot } from "../parts/plot.js";
 import { amountTop } from "../parts/scale.js";
 import { section, table } from "../parts/table.js";
 
+const QUEUES = 20; // as many are compared by name
+const SECOND = 1000;
 const PAUSE = 500; // milliseconds between two looks at how far it is
 const SETTINGS = ["queue", "flavor", "resource", "quota", "rules"];
 
 async function load({ query }, signal, before, show) {
   const [{ columns, nodes }, trace] = await Promise.all([ask(["cluster"], {}, signal), ask(["trace"], {}, signal)]);
   const form = { columns, queues: nodes.filter(({ kind }) => kind === "queue"), trace };
-  if (!trace.jobs || !(query.quota || query.rules)) return form;
+  if (!trace.jobs || !SETTINGS.some((name) => query[name])) return form;
   const question = Object.fromEntries(SETTINGS.map((name) => [name, query[name]]));
   let runs = true;
   const look = setInterval(async () => {
@@ -87,6 +90,7 @@ function result(answer, route, width) {
     h("p", { class: "quiet", role: "status" },
       words().simulated(number(today.jobs)), " ", words().answeredIn(took(answer.took ?? 0))),
     section(words().compared, h("div", { class: "compared" }, comparison(today, other))),
+    section(words().waitByQueue, h("div", { class: "compared" }, byQueue(today, other))),
     section(route.query.queue || words().allQueues, plots(answer, width)),
   ];
 }
@@ -109,6 +113,25 @@ function comparison(today, other) {
     { head: other.name, kind: "number", cell: ([, say]) => say(other) },
   ];
   return table({ caption: words().compared, columns, rows, key: ([name]) => name });
+}
+
+/** Who waits longer and who shorter: the queues whose mean wait changes most; those that a change leaves are counted. */
+function byQueue(today, other) {
+  const names = [...new Set([...Object.keys(today.waits), ...Object.keys(other.waits)])];
+  const waited = (series, name) => series.waits[name] ?? 0;
+  const differs = (name) => Math.abs(waited(other, name) - waited(today, name));
+  const sorted = names.sort((one, two) => differs(two) - differs(one) || one.localeCompare(two));
+  const shown = sorted.filter((name, place) => place < QUEUES && (differs(name) >= SECOND || names.length <= QUEUES));
+  const columns = [
+    { head: words().queue, cell: (name) => h("a", { href: address("queues", [name]) }, name) },
+    { head: words().today, kind: "number", cell: (name) => duration(waited(today, name)) },
+    { head: other.name, kind: "number", cell: (name) => duration(waited(other, name)) },
+  ];
+  const left = names.length - shown.length;
+  return [
+    table({ caption: words().waitByQueue, columns, rows: shown, key: (name) => name }),
+    left > 0 && h("p", { class: "quiet" }, words().otherQueues(number(left))),
+  ];
 }
 
 /** For each resource and for what waits: both runs side by side, on one scale. */

@@ -149,7 +149,7 @@ export default {
   "ClusterQueue \"{}\" is gone": "ClusterQueue “{}” 已被删除",
   "Workload {} is not in the queues yet": "工作负载 {} 尚未进入队列",
   "Workload {}/{} is not in the queues yet": "工作负载 {}/{} 尚未进入队列",
-  "no Workload {}, and no job of that name with one, in namespace {}": "没有工作负载 {}，也没有这个名称的作业（命名空间 {}）",
+  "no Workload and no queued job named {} in namespace {}": "没有名为 {} 的工作负载或排队作业（命名空间 {}）",
   "you may not get validatingadmissionpolicies.admissionregistration.k8s.io": "没有权限 get validatingadmissionpolicies.admissionregistration.k8s.io",
   "you may not get clusterqueues.kueue.x-k8s.io: a simulation shows all of them": "没有权限 get clusterqueues.kueue.x-k8s.io：模拟会显示全部队列",
   "the form was sent by another site": "表单来自另一个网站",
