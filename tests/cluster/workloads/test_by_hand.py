@@ -2,8 +2,12 @@
 
 import asyncio
 
+import pytest
+
+from tests.cluster.jobs.test_pod_groups import member
+from tests.cluster.jobs.test_pods import pod
 from tests.cluster.jobs.test_prebuilt import prebuilt, told, workloads
-from tests.cluster.small_cluster import queues, small_cluster
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import ELASTIC, REPLACES
@@ -85,30 +89,78 @@ def test_a_waiting_one_says_what_it_asks_for():
     assert not admitted["status"].get("resourceRequests")
 
 
+async def says_why(w, name):
+    return find((await workloads(w))[name], WAITING) is not None
+
+
+async def admit(w, name):
+    """Give a Workload of one pod set its quota, and leave what else is said of it."""
+    rows = [
+        {"type": name, "status": "True", "reason": "ByHand", "message": "", "lastTransitionTime": NOON}
+        for name in ("QuotaReserved", "Admitted")
+    ]
+    workload = (await workloads(w))[name]
+    (pods,) = workload["spec"]["podSets"]
+    amount = {"flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "2"}, "count": pods["count"]}
+    status = {"admission": {"clusterQueue": "cq", "podSetAssignments": [{"name": pods["name"], **amount}]}}
+    status["conditions"] = [find(workload, WAITING), *rows]
+    await w.store.patch(WORKLOAD, name, "team-a", {"status": status}, subresource="status")
+
+
 def test_one_that_got_its_quota_elsewhere_says_no_more_what_it_waits_for():
     """Whoever reads its conditions must not find both; the core takes the word away with the quota that it gives."""
 
     async def go():
         async with small_cluster(*queues("1")) as w:
             await w.create(by_hand("big", 2))
-
-            async def says():
-                return find((await workloads(w))["big"], WAITING) is not None
-
-            await w.until(says, "it says what it waits for")
-            rows = [
-                {"type": name, "status": "True", "reason": "ByHand", "message": "", "lastTransitionTime": NOON}
-                for name in ("QuotaReserved", "Admitted")
-            ]
-            assignment = {"name": "main", "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "2"}, "count": 2}
-            status = {"admission": {"clusterQueue": "cq", "podSetAssignments": [assignment]}}
-            status["conditions"] = [find((await workloads(w))["big"], WAITING), *rows]
-            await w.store.patch(WORKLOAD, "big", "team-a", {"status": status}, subresource="status")
+            await w.until(lambda: says_why(w, "big"), "it says what it waits for")
+            await admit(w, "big")
 
             async def settled():
-                return not await says()
+                return not await says_why(w, "big")
 
             await w.until(settled, "it says so no more")
             return (await workloads(w))["big"]
 
     assert holds(asyncio.run(go()), "Admitted")
+
+
+@pytest.mark.parametrize(
+    ("made", "started"),
+    [
+        ([job("big", "2")], lambda obj: obj["kind"] == "Job" and not obj["spec"]["suspend"]),
+        ([pod("big", "2")], lambda obj: obj["kind"] == "Pod" and not obj["spec"].get("schedulingGates")),
+        ([member("a"), member("b")], lambda obj: obj["kind"] == "Pod" and not obj["spec"].get("schedulingGates")),
+    ],
+    ids=["Job", "Pod", "group of Pods"],
+)
+def test_nothing_starts_that_says_still_what_it_waits_for(made, started, monkeypatch):
+    """With the write that lets a pod go, its Workload says so no more."""
+
+    async def go():
+        async with small_cluster(*queues("1")) as w:
+            for obj in made:
+                await w.create(obj)
+
+            async def says():
+                return [name for name in await workloads(w) if await says_why(w, name)]
+
+            await w.until(says, "it says what it waits for")
+            (name,) = await says()
+            seen, update = [], w.store.update
+
+            async def observed(obj, **options):
+                if started(obj):
+                    seen.append(await says_why(w, name))
+                return await update(obj, **options)
+
+            monkeypatch.setattr(w.store, "update", observed)
+            await admit(w, name)
+
+            async def all_started():
+                return len(seen) >= len(made)
+
+            await w.until(all_started, "it starts")
+            return seen
+
+    assert not any(asyncio.run(go()))

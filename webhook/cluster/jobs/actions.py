@@ -34,7 +34,7 @@ from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD
+from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD, WAITING
 from webhook.jobs.describe import at, describe
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.finish import Finish, finish_of
@@ -242,6 +242,7 @@ class Actions:
 
     async def _start(self, job: Object, described: Job, workload: Object) -> None:
         """Start a job on its flavors; where its checks contradict them or the job, that is the end of its Workload."""
+        workload = await self.settle(workload)
         flavors = self._view.mirror(FLAVOR).by_name()
         try:
             new = started(job, described, workload, flavors, labelled=self.labels_queues)
@@ -262,6 +263,12 @@ class Actions:
             "finalizers": finalizers(workload) if is_marked(workload) else marked(workload),
         }
         await self._writer.metadata(workload, fields)
+
+    async def settle(self, workload: Object) -> Object:
+        """Take away what an admitted Workload waited for, before its pods go: nobody sees one that waits and runs."""
+        if find(workload, WAITING) is None:
+            return workload
+        return await self._writer.status(workload, workload_conditions.settled(workload))
 
     async def suspend(self, job: Object, described: Job) -> None:
         """Suspend a job."""

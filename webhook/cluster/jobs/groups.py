@@ -142,6 +142,8 @@ class PodGroups:
             await self._actions.drop(pods[0], workload)
         elif step is GroupStep.TELL and (told := replacement(places(pods, workload), workload)) is not None:
             await self._actions.tell(workload, REPLACEMENT, *told)
+        elif step is GroupStep.START:
+            workload = await self._actions.settle(workload)
         for pod in chosen:
             await self._one(step, pod, workload)
 

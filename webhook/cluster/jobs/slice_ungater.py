@@ -9,11 +9,11 @@ from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, WAITING
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_gated, without_gate
 from webhook.jobs.finish import finish_of
-from webhook.kube.conditions import holds
+from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of
 
@@ -49,6 +49,7 @@ class SliceUngater:
             counts(workload)
             for workload in self._view.mirror(WORKLOAD).of(namespace, (SLICE, chain))
             if holds(workload, ADMITTED)
+            and find(workload, WAITING) is None  # about to be taken away, which is news of the job
             and not (holds(workload, EVICTED) or holds(workload, FINISHED))
             and not at(workload, ("metadata", "deletionTimestamp"))
         ]
