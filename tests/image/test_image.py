@@ -154,6 +154,26 @@ def test_the_release_makes_what_the_makefile_can():
     assert all(word in used for word in ("cosign sign", "attest-build-provenance", "attest-sbom"))
 
 
+def test_the_release_has_all_that_it_made():
+    """Wheels for every Python from the oldest supported to the newest, SBOM and chart; published when all are there."""
+    (workflow,) = read_yaml((ROOT / ".github" / "workflows" / "release.yaml").read_text())
+    jobs = workflow.value["jobs"]
+    uploading = {name for name, job in jobs.items() if _steps(job, "actions/upload-artifact")}
+    assert set(jobs["publish"]["needs"]) == uploading == {"wheels", "image", "chart"}
+    assert jobs["wheels"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    (download,) = _steps(jobs["publish"], "actions/download-artifact")
+    assert download["with"] == {"path": "dist", "merge-multiple": True}
+    assert all(
+        "dist/" in step["with"]["path"] for job in jobs.values() for step in _steps(job, "actions/upload-artifact")
+    )
+    (published,) = [step["run"] for step in jobs["publish"]["steps"] if "gh release" in str(step.get("run"))]
+    assert published.endswith(" dist/*")
+
+
+def _steps(job, action):
+    return [step for step in job["steps"] if str(step.get("uses")).startswith(f"{action}@")]
+
+
 STUB = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 [ "$1" != push ] || printf 'Pushed: %s/sluice:1.2.3\\nDigest: sha256:0123\\n' "${3#oci://}" >&2
