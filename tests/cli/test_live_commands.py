@@ -30,7 +30,7 @@ from webhook.store.memory import MemoryStore
 OBJECTS = """
 apiVersion: v1
 kind: Namespace
-metadata: {name: team-a}
+metadata: {name: team-a, labels: {sluice.dev/managed: "true"}}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
@@ -358,3 +358,54 @@ def test_the_namespace_is_the_contexts(tmp_path):
     file.write_text(json.dumps({"contexts": contexts, "current-context": "a", "clusters": [], "users": []}))
     assert namespace_of(file, None) == "team-a"
     assert namespace_of(file, "b") == namespace_of(tmp_path / "none", None) == "default"
+
+
+@pytest.mark.parametrize(
+    "command", [why, evict, requeue, stop, resume, get], ids=["why", "evict", "requeue", "stop", "resume", "get"]
+)
+def test_an_empty_name_is_refused(store, command):
+    """It would be the path of a whole list."""
+    done = invoke(command, *(("queues",) if command is get else ()), "")
+    assert done.exit_code == exits.BAD_INPUT
+    assert "must not be empty" in done.stderr
+
+
+UNQUEUED = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: outside}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: free, namespace: team-a}
+spec: {template: {spec: {containers: [{name: c, image: i}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: over, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: lq}}
+spec: {template: {spec: {containers: [{name: c, image: i}]}}}
+status: {conditions: [{type: Complete, status: "True"}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: early, namespace: outside, labels: {kueue.x-k8s.io/queue-name: lq}}
+spec: {suspend: true, template: {spec: {containers: [{name: c, image: i}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        ("free", "no queue holds Job team-a/free: it names none (label kueue.x-k8s.io/queue-name)"),
+        ("job/free", "no queue holds Job team-a/free: it names none (label kueue.x-k8s.io/queue-name)"),
+        ("over", "no queue holds Job team-a/over: it has ended"),
+        ("Pod/free", 'no queued job or Workload "Pod/free" in namespace team-a'),
+        ("early", "without the label sluice.dev/managed=true, about which Sluice is not asked by default: outside"),
+    ],
+)  # fmt: skip
+def test_why_tells_what_keeps_a_job_out_of_the_queues(store, job, told):
+    """It names no queue, has ended, is not there at all; or its namespace has not opted in, and nobody looks at it."""
+    for document in read(UNQUEUED):
+        asyncio.run(store.create(document.value))
+    namespace = "outside" if job == "early" else "team-a"
+    assert told in invoke(why, job, "-n", namespace).stderr

@@ -63,8 +63,12 @@ class MemoryFacts:
 
     def namespace(self, name: str) -> dict[str, Any]:
         """Give the Namespace; one that is not among the objects stands in with the label that every namespace has."""
-        found = self._objects.get(("", "Namespace"), {}).get(("", name))
+        found = self.known_namespace(name)
         return self.stand_in(name) if found is None else found
+
+    def known_namespace(self, name: str) -> dict[str, Any] | None:
+        """Give the Namespace that is among the objects, None where it is not."""
+        return self._objects.get(("", "Namespace"), {}).get(("", name))
 
     def stand_in(self, name: str) -> dict[str, Any]:
         """Give what stands for a Namespace that is not among the objects; the same one each time."""

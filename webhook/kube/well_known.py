@@ -8,3 +8,5 @@ KUEUE: Final = "kueue.x-k8s.io"
 SLUICE: Final = "sluice.dev"
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """The label that the API server gives every Namespace: its name."""
+MANAGED: Final = ("sluice.dev/managed", "true")
+"""The label by which a Namespace opts in, where an installation chooses no other."""

@@ -50,7 +50,7 @@ spec: {policyName: suspend}
 
 NAMESPACE = """apiVersion: v1
 kind: Namespace
-metadata: {name: team-a, labels: {team: "yes"}}
+metadata: {name: team-a, labels: {team: "yes", sluice.dev/managed: "true"}}
 """
 
 

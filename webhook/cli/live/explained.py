@@ -14,6 +14,8 @@ from webhook.cli.paths import shorter
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING
 from webhook.dashboard.model.workloads import RuleClause
 from webhook.dashboard.views.clause import clause_of
+from webhook.jobs.describe import QUEUE, describe
+from webhook.jobs.finish import finish_of
 from webhook.kube.conditions import find, holds
 from webhook.offline.plan.make_plan import settle
 from webhook.offline.plan.objects import owner_of
@@ -71,6 +73,19 @@ def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) ->
         "holders": list(_holders(told, jobs)),
     }
     return {name: value for name, value in found.items() if value not in ("", None) and name != "job"}
+
+
+def unqueued(objects: Iterable[Object], name: str, namespace: str) -> str:
+    """Say why no queue holds a job: it has no queue, or has ended; or there is none of the name (`[KIND/]NAME`)."""
+    kind, _, plain = name.rpartition("/")
+    for obj in objects:
+        there = obj["metadata"].get("namespace"), obj["metadata"]["name"]
+        if there != (namespace, plain) or (kind and obj["kind"].lower() != kind.lower()):
+            continue
+        if describe(obj) is not None:
+            why = "it has ended" if finish_of(obj) is not None else f"it names none (label {QUEUE})"
+            return f"no queue holds {obj['kind']} {namespace}/{plain}: {why}"
+    return f'no queued job or Workload "{name}" in namespace {namespace}'
 
 
 def lines(told: Mapping[str, Any]) -> Iterator[str]:

@@ -240,6 +240,9 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
 async def _load(files: list[Path], context: str | None, configuration: Any) -> None:
     """Take credentials from a kubeconfig; several of them, or none, are the library's to merge and to tell."""
     values = [_read(file) for file in files]
+    known = [str(entry.get("name")) for value in values for entry in value.get("contexts") or ()]
+    if values and context and context not in known:
+        raise ValueError(f'the kubeconfig has no context "{context}"; it has: {", ".join(known) or "none"}')
     if len(values) != 1:
         await kubernetes_config.load_kube_config(None, context, configuration)
         return

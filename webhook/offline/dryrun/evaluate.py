@@ -14,7 +14,7 @@ from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
 from webhook.kube.well_known import SLUICE
 from webhook.offline.dryrun.file_facts import FileFacts
-from webhook.offline.dryrun.missing import missing_facts, missing_queues, selects_namespaces
+from webhook.offline.dryrun.missing import has_opted_in, missing_facts, missing_queues, selects_namespaces, unmanaged
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.policy.bundle import Bundle
@@ -147,7 +147,7 @@ def dry_run(
     context = DryRunContext.of((item.obj for item in given), bundle, facts, sender, gate, clock)
     outcomes = [outcome(item, context) for item in given]
     missing = (*missing_facts(facts, bundle), *(missing_queues(outcomes) if gate is None else ()))
-    notes = (*_notes(facts, bundle), *_unasked(outcomes))
+    notes = (*_notes(facts, bundle), *_unasked(outcomes), *_unmanaged(outcomes, facts))
     return Trial(tuple(outcomes), notes, tuple(dict.fromkeys(missing)))
 
 
@@ -199,3 +199,10 @@ def _unasked(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
     names = [str(o.ref) for o in outcomes if o.ref.kind in _HOOKS and o.policies]
     if names:
         yield (f"the API server calls no webhook for {', '.join(names)}; apply these policies to the cluster itself")
+
+
+def _unmanaged(outcomes: Iterable[ObjectOutcome], facts: FileFacts) -> Iterator[str]:
+    """Name the namespaces about whose objects the API server does not ask, though policies match them."""
+    names = sorted({outcome.ref.namespace for outcome in outcomes if outcome.ref.namespace and outcome.policies})
+    if without := [name for name in names if (known := facts.known_namespace(name)) and not has_opted_in(known)]:
+        yield unmanaged(without)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from webhook.jobs.describe import describe
+from webhook.kube.well_known import MANAGED
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.policy.bundle import Bundle
+
+Object = dict[str, Any]
 
 
 def selects_namespaces(bundle: Bundle) -> bool:
@@ -30,6 +34,18 @@ def missing_queues(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
         job = describe(outcome.after) if outcome.allowed and outcome.after is not None else None
         if job is not None and job.kind.held and job.queue:
             yield f"LocalQueue {outcome.ref.namespace}/{job.queue}"
+
+
+def has_opted_in(namespace: Object) -> bool:
+    """Say whether a Namespace has the label by which, by default, the API server asks Sluice about its objects."""
+    name, value = MANAGED
+    return ((namespace.get("metadata") or {}).get("labels") or {}).get(name) == value
+
+
+def unmanaged(names: Iterable[str]) -> str:
+    """Say of namespaces that they have not opted in, and what that means."""
+    label = "=".join(MANAGED)
+    return f"namespaces without the label {label}, about which Sluice is not asked by default: {', '.join(names)}"
 
 
 def told(missing: Iterable[str]) -> str:

@@ -10,13 +10,14 @@ import click
 from webhook.cli.live import steering
 from webhook.cli.live.confirmed import Confirmation, changing
 from webhook.cli.live.session import ask, namespace_of, namespace_option
+from webhook.cli.option_types import TEXT
 from webhook.store.objects import ObjectStore
 
 EXAMPLES: Final = "  sluice evict train-7b -n team-a    hold it until it is requeued\n  sluice evict train-7b --dry-run"
 
 
 @changing("evict", EXAMPLES)
-@click.argument("workload")
+@click.argument("workload", type=TEXT)
 @namespace_option
 def evict(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None

@@ -17,7 +17,7 @@ from webhook.cli import exits
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, listed, namespace_of, namespace_option
-from webhook.cli.option_types import Words, cluster_options, output_option
+from webhook.cli.option_types import TEXT, Words, cluster_options, output_option
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import dump
 from webhook.store.objects import Object, ObjectStore
@@ -33,7 +33,7 @@ WHAT: Final = {"queues": CLUSTER_QUEUE, "workloads": WORKLOAD, "flavors": FLAVOR
 
 @click.command(epilog=EXAMPLES)
 @click.argument("what", type=Words(WHAT))
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", type=TEXT, nargs=-1, metavar="[NAME]...")
 @namespace_option
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Workloads of all namespaces.")
 @output_option("text", "wide", "json", "yaml", "name")

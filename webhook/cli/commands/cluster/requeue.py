@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ import click
 from webhook.cli.live import steering
 from webhook.cli.live.confirmed import Confirmation, changing
 from webhook.cli.live.session import ask, namespace_of, namespace_option
+from webhook.cli.option_types import TEXT
 from webhook.kube.conditions import holds
 from webhook.store.objects import ObjectStore
 
@@ -17,7 +19,7 @@ EXAMPLES: Final = "  sluice requeue train-7b    put it back into its queue, runn
 
 
 @changing("requeue", EXAMPLES)
-@click.argument("workload")
+@click.argument("workload", type=TEXT)
 @namespace_option
 def requeue(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
@@ -28,6 +30,8 @@ def requeue(
     async def do(store: ObjectStore) -> None:
         if holds(await steering.workload_of(store, workload, inside), "QuotaReserved"):
             change = await steering.of_workload(store, workload, inside, active=False)
+            told = f"Workload {inside}/{change.name} is evicted, and is pending again when its pods are gone"
+            change = replace(change, told=told)
             await answer.confirm(store, change)
             if dry_run:
                 return

@@ -9,12 +9,13 @@ import click
 
 from webhook.cli.live.confirmed import Confirmation, changing, queue_namespace, set_stop_policy
 from webhook.cli.live.steering import NONE
+from webhook.cli.option_types import TEXT
 
 EXAMPLES: Final = "  sluice resume gpu-queue\n  sluice resume team-a-queue -n team-a"
 
 
 @changing("resume", EXAMPLES)
-@click.argument("queue")
+@click.argument("queue", type=TEXT)
 @queue_namespace
 def resume(
     queue: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None

@@ -9,6 +9,7 @@ import click
 
 from webhook.cli.live.confirmed import Confirmation, changing, queue_namespace, set_stop_policy
 from webhook.cli.live.steering import DRAIN, HOLD
+from webhook.cli.option_types import TEXT
 
 EXAMPLES: Final = (
     "  sluice stop gpu-queue                 admit nothing; running jobs continue\n"
@@ -18,7 +19,7 @@ EXAMPLES: Final = (
 
 
 @changing("stop", EXAMPLES)
-@click.argument("queue")
+@click.argument("queue", type=TEXT)
 @queue_namespace
 @click.option("--drain", is_flag=True, help="Also evict running workloads.")
 def stop(

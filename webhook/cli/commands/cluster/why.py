@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +13,12 @@ import orjson
 
 from webhook.cli import exits
 from webhook.cli.live.cluster_state import OF_THE_CORE, WITH_JOBS, ClusterState, cluster_state
-from webhook.cli.live.explained import decided, lines, record
+from webhook.cli.live.explained import decided, lines, record, unqueued
 from webhook.cli.live.rules_in_force import rules_in_force
 from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.cli.live.steering import workload_of
-from webhook.cli.option_types import cluster_options, output_option, rules_option
+from webhook.cli.option_types import TEXT, cluster_options, output_option, rules_option
+from webhook.offline.dryrun.missing import has_opted_in, unmanaged
 from webhook.offline.plan.objects import Cluster, cluster_of, is_named
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore
@@ -30,7 +31,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("job", metavar="[KIND/]JOB")
+@click.argument("job", type=TEXT, metavar="[KIND/]JOB")
 @namespace_option
 @rules_option("names", "those in force, as the leader's Lease names them, else those of .sluice.yaml")
 @output_option("text", "json")
@@ -47,22 +48,22 @@ def why(
     told, notes = ask("why", lambda store: explained(store, job, inside, names), kubeconfig, context)
     for note in notes:
         click.echo(f"note: {note}", err=True)
-    if told is None:
-        click.echo(f'sluice why: no queued job or Workload "{job}" in namespace {inside}', err=True)
+    if isinstance(told, str):
+        click.echo(f"sluice why: {told}", err=True)
         sys.exit(exits.BAD_INPUT)
     click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() if output == "json" else "\n".join(lines(told)))
 
 
 async def explained(
     store: ObjectStore, job: str, namespace: str, names: Sequence[str]
-) -> tuple[dict[str, Any] | None, list[str]]:
-    """Give what there is to say of a job, None where there is no such job; and notes on what was not known.
+) -> tuple[dict[str, Any] | str, list[str]]:
+    """Give what there is to say of a job, a sentence where no queue holds it; and notes on what was not known.
 
     Raises StoreError, ValueError, SourceError.
     """
     found, state, cluster = await _find(store, job, namespace)
     if found is None:
-        return None, state.notes()
+        return unqueued(state.objects, job, namespace), state.notes()
     told = record(found, cluster.jobs)
     if told["state"] != "Pending":
         return told, []
@@ -73,7 +74,14 @@ async def explained(
         return told, [f"you may not list {', '.join(state.lacks)}: only what the Workload says is shown"]
     rules, notes = await rules_in_force(store, names)
     told["decision"] = decided(cluster.objects, told["workload"], rules, datetime.now(UTC))
-    return told, [*state.notes(), *notes]
+    return told, [*state.notes(), *notes, *(_unasked(state.objects, namespace) if not told["conditions"] else ())]
+
+
+def _unasked(objects: Iterable[Object], namespace: str) -> Iterator[str]:
+    """Say that a namespace has not opted in, where one of its jobs was looked at by nobody."""
+    found = next((obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == ("Namespace", namespace)), None)
+    if found is not None and not has_opted_in(found):
+        yield unmanaged([namespace])
 
 
 async def _find(store: ObjectStore, job: str, namespace: str) -> tuple[Object | None, ClusterState, Cluster]:

@@ -120,8 +120,8 @@ def dry_run_command(
 ) -> None:
     """Show what would happen to objects: verdict, patch, warnings and queue decision.
 
-    With --live, the objects are the jobs and Pods of a cluster that a policy may match. That their namespaces have the
-    label sluice.dev/managed=true, by which the API server asks Sluice about them, is not checked.
+    With --live, the objects are the jobs and Pods of a cluster that a policy may match. A note names the
+    namespaces without the label sluice.dev/managed=true, by which the API server asks Sluice about their objects.
 
     Exit code 0: all would be allowed, 1: some would be denied (with --against: newly denied), 2: a file cannot be used,
     or objects that decide are missing, 3: nothing to evaluate.
