@@ -87,12 +87,16 @@ class Node:
         address = found["spec"]["clusterIP"], found["spec"]["ports"][0]["port"]
         self._proxies.append(Proxy(address, lambda: [pod.port for pod in list(self.pods.values()) if pod.ready()]))
 
+    def serve_no_more(self) -> None:
+        """Close the listeners of Services."""
+        while self._proxies:
+            self._proxies.pop().close()
+
     def stop(self) -> None:
         """End all processes and listeners."""
         for pod in self.pods.values():
             pod.stop(10)
-        for proxy in self._proxies:
-            proxy.close()
+        self.serve_no_more()
 
     def _pods(self) -> list[JSON]:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app.kubernetes.io/name=sluice"

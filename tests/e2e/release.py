@@ -1,5 +1,7 @@
 """The chart as a release: what Helm does with it on a control plane whose pods a `Node` runs."""
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from tests.chart.helm import template
@@ -21,11 +23,12 @@ class Release:
     def __init__(self, node: Node) -> None:
         self.node, self.client = node, node.client
         self.objects: list[JSON] = []
-        self.values, self.chart = VALUES, CHART
+        self.values, self.chart, self.more = VALUES, CHART, tuple[str, ...]()
+        self._past = set[Path]()
 
     def install(self, *values: str) -> None:
         """CRDs once; hooks before, objects, hooks after. The objects that are no longer rendered are deleted."""
-        before, self.objects = self.objects, self._render(*values)
+        before, self.objects, self.more = self.objects, self._render(*values), values
         word = "upgrade" if before else "install"
         if not before:
             self.client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -53,6 +56,46 @@ class Release:
                 self.client.delete(self.client.path_of(obj))
         wait(lambda: not self._settled_pods(), "the pods are gone")
         self._hooks("post-delete")
+        self.objects, self._past = [], self._logs()
+        self.node.serve_no_more()
+
+    def restore(self) -> None:
+        """Install what is uninstalled, and take back what an upgrade has set or left half done."""
+        if not self.objects or self.more or self.chart != CHART:
+            self.chart = CHART
+            self.install()
+
+    def refusals(self) -> list[str]:
+        """What the API server refused the pods for want of rights, but for those that an uninstall took them from."""
+        logs = self._logs() - self._past
+        return [line for path in logs for line in path.read_text().splitlines() if "forbidden: User" in line]
+
+    def _logs(self) -> set[Path]:
+        return set(self.node.plane.logs.glob("sluice-*.log"))
+
+    def secret(self) -> JSON:
+        """The Secret with the certificates."""
+        return self.client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/sluice-tls")
+
+    def webhooks(self) -> list[JSON]:
+        """All entries that are registered."""
+        root = "/apis/admissionregistration.k8s.io/v1"
+        names = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+        return [hook for name in names for hook in self.client.get(f"{root}/{name}/sluice")["webhooks"]]
+
+    def told_by(self, command: str, arguments: list[str], kubeconfig: Path | None = None) -> str:
+        """What a command of the image says of the cluster, or what is wrong."""
+        kubeconfig = kubeconfig or self.node.plane.kubeconfig
+        call = [*self.node.image.command, command, *arguments, f"--kubeconfig={kubeconfig}"]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else done.stderr
+
+    def may(self, user: str, groups: list[str], asked: JSON) -> bool:
+        """What the API server's authorizer says of a user."""
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        spec = {"user": user, "groups": groups, "resourceAttributes": {k: v for k, v in asked.items() if v}}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return bool(self.client.call("POST", path, {**review, "spec": spec})["status"].get("allowed"))
 
     def _settled_pods(self) -> bool:
         self.node.settle()

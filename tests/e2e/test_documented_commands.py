@@ -96,7 +96,7 @@ NAMED = {
 CASES = [
     (page, block) for page, block in shown() if page != DOCS / "install.md" and not block.text.startswith(ELSEWHERE)
 ]
-"""The guide to the chart runs where the chart is installed: tests/e2e/test_install.py."""
+"""The guide to the chart runs where the chart is installed: tests/e2e/install."""
 
 
 def kubectl() -> Path:

@@ -18,6 +18,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.repeated import waited
 from webhook.cluster.workloads.conditions import EVICTED, QUOTA_RESERVED
 from webhook.journal.compare import Agreement, Compared, ComparedKind
 from webhook.kube.conditions import holds
@@ -79,12 +80,8 @@ class BesideKueue:
                 self._decide()
             except Exception:
                 log.exception("nothing is compared in this round: this is a bug of Sluice")
-            try:
-                async with asyncio.timeout(LOOK_AGAIN):
-                    await self._dirty.wait()
+            if await waited(self._dirty, LOOK_AGAIN):
                 await asyncio.sleep(GATHER)
-            except TimeoutError:
-                continue
 
 
 class ComparisonMetrics:

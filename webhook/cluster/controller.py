@@ -34,7 +34,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.publish import Publisher
 from webhook.cluster.queues.transitions import Transitions
-from webhook.cluster.repeated import Repeated
+from webhook.cluster.repeated import Repeated, waited
 from webhook.cluster.rounds import RoundWriter
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Upkeep
@@ -273,12 +273,8 @@ class Controller:
         """Wait for a change, for the time the core asked for, or for the tick; `gather` seconds after a change."""
         ended = self._clocks.monotonic()
         seconds = TICK if wanted is None else min(TICK, max(0.0, (wanted - self._clocks.milliseconds()) / 1000))
-        try:
-            async with asyncio.timeout(seconds):
-                await self._dirty.wait()
+        if await waited(self._dirty, seconds):
             await asyncio.sleep(max(0.0, ended + gather - self._clocks.monotonic()))
-        except TimeoutError:
-            return
 
     async def _tell(self) -> None:
         """Bring the status of each Workload up to date: one write after the other, for up to minutes."""

@@ -47,12 +47,16 @@ class Repeated:
                 return
             took = self._clock() - began
             await asyncio.sleep(min(EVERY, max(SHORTEST, SHORT_REST * took)))
-            await _wait(self._soon, min(EVERY, (REST - SHORT_REST) * took))
-            await _wait(self._news, EVERY)
+            await waited(self._soon, min(EVERY, (REST - SHORT_REST) * took))
+            await waited(self._news, EVERY)
 
 
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, so long at most. Not `wait_for`: in Python 3.11 it swallows a cancellation that meets it."""
+async def waited(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event, so long at most; say whether it came.
+
+    Not `wait_for`: in Python 3.11 it swallows a cancellation that meets it.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
+    return event.is_set()

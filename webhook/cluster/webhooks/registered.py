@@ -14,9 +14,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.cluster.repeated import waited
 from webhook.cluster.webhooks.hooks import Hook
 from webhook.cluster.webhooks.registration import (
     CONFIGURATIONS,
+    KEPT,
     LEASES,
     SYSTEM,
     WANTED,
@@ -64,7 +66,8 @@ def _hook(entry: Mapping[str, Any], mutating: bool) -> Hook:
 
 
 def adapted(configuration: Object, hooks: Sequence[Hook], namespace: str) -> Object:
-    """Give a configuration whose entries are those of `hooks`; `namespace` is our own, which is never matched.
+    """Give a configuration whose entries are those of `hooks`, marked as the leader's; `namespace` is our own, which is
+    never matched.
 
     An entry that is new is as one of those that are there. Raises ValueError where there is none.
     """
@@ -74,7 +77,9 @@ def adapted(configuration: Object, hooks: Sequence[Hook], namespace: str) -> Obj
         raise ValueError("it has no entry that says where the server is: run `sluice register`")
     first = next(iter(there.values()))
     entries = [_adapted(there.get(hook.name, first), hook, namespace) for hook in hooks if hook.mutating is mutating]
-    return {**configuration, "webhooks": entries}
+    metadata = configuration["metadata"]
+    marked = {**metadata, "annotations": {**(metadata.get("annotations") or {}), KEPT: "true"}}
+    return {**configuration, "metadata": marked, "webhooks": entries}
 
 
 def _adapted(entry: Mapping[str, Any], hook: Hook, namespace: str) -> dict[str, Any]:
@@ -134,9 +139,7 @@ class Registered:
                 await self.look()
             except StoreError as error:
                 self.detail = str(error)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):  # `wait_for` swallows a cancellation that meets it in Python 3.11
-                    await self._news.wait()
+            await waited(self._news, EVERY)
             self._news.clear()
 
     async def look(self) -> None:
@@ -153,8 +156,10 @@ class Registered:
                 continue
             try:
                 wanted = adapted(found, hooks, self._release.namespace)
-                if wanted["webhooks"] == found.get("webhooks") or await self._written(wanted, gvk):
+                if wanted == found or await self._written(wanted, gvk):
                     continue
+                if wanted["webhooks"] == found.get("webhooks"):
+                    continue  # it lacks the leader's mark only
             except (StoreError, ValueError) as error:
                 why.append(f"{gvk.kind}: {error}")
             other.append(gvk.kind)

@@ -27,6 +27,8 @@ PART_OF: Final = "app.kubernetes.io/part-of"
 OURS: Final = "sluice"
 SYSTEM: Final = ("kube-node-lease", "kube-public", "kube-system")
 MANAGER: Final = "sluice-register"
+KEPT: Final = "sluice.dev/kept-by-leader"
+"""The annotation, "true", of a configuration whose entries are those that the leader's policies need."""
 LEASES, WANTED = "not-a-lease", "wanted-by-a-policy"
 """The names of our match conditions."""
 NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
@@ -84,6 +86,12 @@ async def register(
     """
     await convert_at(store, target, options)
     return [await store.apply(obj, MANAGER) for obj in configurations(hooks, target, options)]
+
+
+async def is_kept(store: ObjectStore, name: str) -> bool:
+    """Say whether the leader has written, or confirmed, both configurations. Raises StoreError."""
+    found = [await store.get(gvk, name, None) for gvk, _ in CONFIGURATIONS]
+    return all(KEPT in (obj["metadata"].get("annotations") or {}) for obj in found)
 
 
 async def remove(store: ObjectStore, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -40,6 +41,8 @@ from webhook.store.objects import Object
 
 Done = TypeVar("Done")
 
+LOOK: Final = 0.5
+"""Seconds between two looks at what is registered."""
 EXAMPLES: Final = """\b
 Examples:
   sluice register -p policies --ca-file ca.crt --print    show only
@@ -68,6 +71,8 @@ Examples:
               help="Certificate whose CA cert-manager injects.")  # fmt: skip
 @click.option("--public-ca", is_flag=True, help="Write no caBundle: a public authority signed the certificate.")
 @cluster_options
+@click.option("--wait", "seconds", type=whole(1, 3600, "seconds"), metavar="SECONDS",
+              help="Then wait for the leader to register what its policies need, SECONDS at most.")  # fmt: skip
 @click.option("--print", "printing", is_flag=True, help="Print the configurations; write nothing.")
 @click.option("--remove", "removing", is_flag=True, help="Delete the configurations.")
 def register(
@@ -84,6 +89,7 @@ def register(
     public_ca: bool,
     kubeconfig: Path | None,
     context: str | None,
+    seconds: int | None,
     printing: bool,
     removing: bool,
 ) -> None:
@@ -116,6 +122,31 @@ def register(
 
     for obj in _in_cluster(kubeconfig, context, register_in):
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
+    if seconds is not None:
+        _wait(kubeconfig, context, name, seconds)
+
+
+def _wait(kubeconfig: Path | None, context: str | None, name: str, seconds: int) -> None:
+    """Wait for the leader; ends the command where it does not come."""
+    if _in_cluster(kubeconfig, context, lambda store: _kept(store, name, seconds)):
+        return
+    click.echo(
+        f"sluice register: no replica has registered its policies within {seconds} s. None leads, or it has not "
+        "loaded them: see the logs of the pods, and /readyz?verbose",
+        err=True,
+    )
+    sys.exit(exits.FAILED)
+
+
+async def _kept(store: LiveStore, name: str, seconds: int) -> bool:
+    """Wait until the leader keeps what is registered; say whether that came in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await registration.is_kept(store, name):  # noqa: ASYNC110 - nothing would set an event
+                await asyncio.sleep(LOOK)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _in_cluster(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore], Awaitable[Done]]) -> Done:
