@@ -27,12 +27,14 @@ class Held(MemoryStore):
         self.admitted = {}
 
     async def patch(self, gvk, name, namespace, patch, **options):
-        if "admission" in (patch.get("status") or {}):
-            if name.startswith("job-slow") and not self.reached.is_set():
-                self.reached.set()
-                await self.go.wait()
+        admits = "admission" in (patch.get("status") or {})
+        if admits and name.startswith("job-slow") and not self.reached.is_set():
+            self.reached.set()
+            await self.go.wait()
+        written = await super().patch(gvk, name, namespace, patch, **options)
+        if admits:
             self.admitted[name.rpartition("-")[0].removeprefix("job-")] = None
-        return await super().patch(gvk, name, namespace, patch, **options)
+        return written
 
 
 def test_another_queue_does_not_wait_for_a_slow_write():
@@ -77,8 +79,9 @@ def test_quota_of_a_write_that_fails_is_free_again():
             await w.until(gone, "the Workload is gone")
             store.go.set()
             await w.until_condition("behind", "Admitted")
+            return list(store.admitted)
 
-    asyncio.run(go())
+    assert asyncio.run(go()) == ["behind"]
 
 
 def run(scenario):
