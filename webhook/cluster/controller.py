@@ -92,7 +92,7 @@ class Controller:
         self.counts = WorkloadCounts()
         """The counts of Workloads, by the queue that they came through; kept whether this replica leads or not."""
         self._explainer = Explainer(core, self.counts.parked)
-        self._upkeep = Upkeep(means, core, self._explainer.told, self._evict, settings.retention)
+        self._upkeep = Upkeep(means, core, self._explainer.explanations, self._evict, settings.retention)
         self._recovery = None
         if settings.enabled(GATE):
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
@@ -105,7 +105,7 @@ class Controller:
 
     @property
     def leads(self) -> bool:
-        """Say whether this replica decides now."""
+        """Return whether this replica decides now."""
         return self._leading
 
     @property
@@ -287,7 +287,7 @@ class Controller:
 
 
 def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:
-    """Say whether somebody else waits: for the finalizer of what he deletes, for the end of what he has admitted."""
+    """Return whether somebody else waits: for the finalizer of what he deletes, for the end of what he has admitted."""
     if gvk in (CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK, TOPOLOGY):
         return new is None or bool(new["metadata"].get("deletionTimestamp"))
     return gvk == WORKLOAD and new is not None and holds(new, WAITING) and holds(new, QUOTA_RESERVED)

@@ -73,7 +73,7 @@ def test_one_more_does_not_cost_what_all_cost(monkeypatch):
     def come_to_rest():
         while explainer._left or core.revision != explainer._revision:
             run()
-        assert explainer.told == {told.workload: told for told in pending(core.state)}
+        assert explainer.explanations == {told.workload: told for told in pending(core.state)}
 
     run()
     come_to_rest()
@@ -81,13 +81,13 @@ def test_one_more_does_not_cost_what_all_cost(monkeypatch):
     core.heard(None, workload("late", "5"))
     assert "team-a/late" in run()
     assert len(asked) <= 42
-    assert explainer.told["team-a/late"] == core.explain("team-a/late")
+    assert explainer.explanations["team-a/late"] == core.explain("team-a/late")
     core.heard(workload("w-7", "5"), None)
     run()
     assert len(asked) <= 42
-    assert "team-a/w-7" not in explainer.told
+    assert "team-a/w-7" not in explainer.explanations
     come_to_rest()
-    assert len(explainer.told) == 200
+    assert len(explainer.explanations) == 200
 
 
 def test_new_numbers_come_later_but_come():
@@ -105,7 +105,7 @@ def test_new_numbers_come_later_but_come():
         explainer, writer = Explainer(core, nothing), LeaderWriter(view, lambda: True, CLOCKS.now)
         events = EventRecorder(store, CLOCKS.now)
         clocks = Clocks(lambda: datetime.fromtimestamp(clock[0] / 1000, UTC), lambda: clock[0] / 1000)
-        upkeep = Upkeep(Means(view, writer, events, clocks), core, explainer.told, nothing, Retention())
+        upkeep = Upkeep(Means(view, writer, events, clocks), core, explainer.explanations, nothing, Retention())
         seen = []
         for later, revision, message in (
             (0, 1, "3 free"),

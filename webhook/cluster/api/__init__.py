@@ -1,1 +1,1 @@
-"""The API server as the rest sees it: client, live store, local view, leader lease, fenced writes."""
+"""Access to the API server: client, live store, local view, leader election, fenced writes."""

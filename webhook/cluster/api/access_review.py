@@ -1,4 +1,4 @@
-"""The SubjectAccessReview that asks whether a user may do something. Pure."""
+"""Builds the SubjectAccessReview that asks whether a user may do something. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webhook.store.objects import Object
 
 
 def access_review(check: Check) -> Object:
-    """Give the SubjectAccessReview (authorization.k8s.io/v1) that asks a check."""
+    """Return the SubjectAccessReview (authorization.k8s.io/v1) for an authorization check."""
     spec: dict[str, Any] = {"user": check.user, "groups": list(check.groups)}
     if check.user_uid:
         spec["uid"] = check.user_uid

@@ -1,7 +1,7 @@
-"""The only door to the Kubernetes client library, and to HTTP as a client.
+"""HTTP client for the API server, and the only user of the Kubernetes client library.
 
-Connection, credentials and TLS are the library's; requests go by path, so that any kind works, known to the library
-or not. Answers that are errors become `StoreError`s.
+Connection, credentials and TLS are the library's; requests are sent by path, so that any kind works, whether the
+library knows it or not. Error responses are raised as `StoreError`s.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 PAUSES: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds before what was put off is sent again, where the API server names no longer ones."""
+"""Seconds to wait before a request that was answered with 429 is sent again; a longer Retry-After takes precedence."""
 
 METHODS: Final = {
     "create": ("POST", JSON),
@@ -54,13 +54,13 @@ RESULTS: Final = {
     Refused: "refused",
     Unavailable: "unavailable",
 }
-"""What comes of writes that fail; of one that is unavailable it is not known whether it was done."""
+"""Result labels of failed writes. After `unavailable` it is unknown whether the write was carried out."""
 Query = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast the client may write: `per_second` on average, `burst` at once; and how long one request may take."""
+    """Client-side limits: writes `per_second` on average, `burst` at once, `timeout` of a request in seconds."""
 
     per_second: float = 50.0
     burst: int = 100
@@ -69,7 +69,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A change to be sent. `resource` is what it is counted under; a subresource stands behind a slash."""
+    """A write request. `resource` is the label it is counted under; a subresource follows a slash."""
 
     verb: str
     path: str
@@ -79,9 +79,9 @@ class Write:
 
 
 class Client:
-    """A pool of connections to one API server. Reads go at once; writes wait for their turn, unless told otherwise.
+    """A pool of connections to one API server. Reads are sent at once; writes are rate-limited unless sent `at_once`.
 
-    `writes` counts what was written, by resource, verb and result.
+    `writes` counts the writes by resource, verb and result.
     """
 
     def __init__(self, configuration: Any, pace: Pace, clock: Callable[[], float]) -> None:
@@ -90,7 +90,7 @@ class Client:
         configuration.proxy = configuration.proxy or proxy_for(str(configuration.host))
         self._api: Any = kubernetes_client.ApiClient(configuration)
         self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
-        # the session would read the environment, and ~/.netrc, in a thread for each request
+        # with trust_env the session would read the environment and ~/.netrc in a thread for each request
         configuration.client_session_kwargs = {"connector": self._connections, "trust_env": False}
         self.host = str(configuration.host).rstrip("/")
         self._turns, self._clock = _Turns(pace, clock), clock
@@ -101,9 +101,9 @@ class Client:
     async def connect(
         cls, kubeconfig: Path | None, context: str | None, pace: Pace, clock: Callable[[], float]
     ) -> Client:
-        """Read the credentials: of `kubeconfig`, else of the pod's service account, else of the user's default file.
+        """Read the credentials: `kubeconfig`, else the pod's service account, else the user's default kubeconfig.
 
-        Raises ValueError where none of these can be used. Nothing is sent yet.
+        Raises ValueError if none of these can be used. No request is sent yet.
         """
         configuration = kubernetes_client.Configuration()
         try:
@@ -116,13 +116,13 @@ class Client:
         return cls(configuration, pace, clock)
 
     async def read(self, path: str, query: Query | None = None, seconds: float = 0.0) -> Any:
-        """Send a GET, and give the parsed answer. Raises StoreError; `seconds` is a budget other than the usual."""
+        """Send a GET and return the parsed response. `seconds` overrides the timeout. Raises StoreError."""
         return await self._request("GET", path, query or {}, None, JSON, seconds)
 
     async def write(self, write: Write, *, at_once: bool = False) -> Any:
-        """Send a change and give the parsed answer, when its turn has come. Raises StoreError.
+        """Send a write, within the rate limit, and return the parsed response. Raises StoreError.
 
-        One `at_once` neither waits for its turn nor takes one. Every write is counted, by what came of it.
+        With `at_once` it does not count against the rate limit. Every write is counted in `writes` by its result.
         """
         method, content_type = METHODS[write.verb]
         if not at_once:
@@ -142,9 +142,9 @@ class Client:
     async def _request(
         self, method: str, path: str, query: Query, body: object, content_type: str, seconds: float = 0.0
     ) -> Any:
-        """Send one request. What the API server puts off (429) was not carried out: it is sent again after its pause.
+        """Send one request, and again after a pause while the API server answers 429, within the timeout.
 
-        Within the timeout, that is.
+        A request that was answered with 429 was not carried out. Raises StoreError.
         """
         limit = aiohttp.ClientTimeout(total=seconds or self.timeout)
         until = self._clock() + self.timeout
@@ -160,7 +160,7 @@ class Client:
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open a watch and give its lines; `silence` is how many seconds without a byte mean a dead connection."""
+        """Open a watch and yield its lines. After `silence` seconds without a byte the connection counts as dead."""
         with _failures():
             limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout, sock_read=silence)
             response = await self._send("GET", path, query, None, JSON, limit)
@@ -186,10 +186,10 @@ class Client:
 
 
 class _Connections(aiohttp.TCPConnector):
-    """Connections that are gone once they are closed.
+    """A connector that aborts closed TLS connections at once.
 
-    aiohttp says goodbye in TLS to a server whose answer it no longer wants, and forgets the connection. A server that
-    does not reply then holds it for half a minute, or beyond the end of the event loop.
+    aiohttp starts the TLS shutdown of a connection whose response is no longer wanted, and forgets it. If the server
+    does not answer, the socket stays open for half a minute, or past the end of the event loop.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -197,7 +197,7 @@ class _Connections(aiohttp.TCPConnector):
         self._transports: set[asyncio.Transport] = set()
 
     async def connect(self, *request: Any, **options: Any) -> Connection:
-        """Give a connection from the pool, or a new one."""
+        """Return a connection from the pool, or a new one."""
         self._sweep()
         connection = await super().connect(*request, **options)
         if connection.transport is not None:
@@ -205,10 +205,10 @@ class _Connections(aiohttp.TCPConnector):
         return connection
 
     async def close(self, *, abort_ssl: bool = True) -> None:
-        """Close all connections, those that were given up as well."""
+        """Close all connections, including abandoned ones."""
         await super().close(abort_ssl=abort_ssl)
         self._sweep()
-        await asyncio.sleep(0)  # an aborted transport closes its socket in the next round of the loop
+        await asyncio.sleep(0)  # an aborted transport closes its socket in the next iteration of the loop
 
     def _sweep(self) -> None:
         closing = {transport for transport in self._transports if transport.is_closing()}
@@ -218,19 +218,19 @@ class _Connections(aiohttp.TCPConnector):
 
 
 def proxy_for(host: str) -> str | None:
-    """Give the proxy to an API server by the environment (HTTPS_PROXY, NO_PROXY), None for a direct connection."""
+    """Return the proxy for an API server from the environment (HTTPS_PROXY, NO_PROXY); None for a direct connection."""
     parts = urlsplit(host)
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 def _context(api: Any) -> ssl.SSLContext:
-    """Give what the library made of the certificates in the credentials."""
+    """Return the SSL context that the library built from the credentials."""
     context: ssl.SSLContext = api.rest_client.ssl_context
     return context
 
 
 def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
-    """Name the files that the library is going to read."""
+    """Return the kubeconfig files that the library would read."""
     if kubeconfig is not None:
         return [kubeconfig]
     named = [Path(p).expanduser() for p in os.environ.get("KUBECONFIG", "~/.kube/config").split(os.pathsep) if p]
@@ -238,7 +238,7 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
 
 
 async def _load(files: list[Path], context: str | None, configuration: Any) -> None:
-    """Take credentials from a kubeconfig; several of them, or none, are the library's to merge and to tell."""
+    """Load credentials from a kubeconfig. If there are several or none, the library merges or reports them."""
     values = [_read(file) for file in files]
     known = [str(entry.get("name")) for value in values for entry in value.get("contexts") or ()]
     if values and context and context not in known:
@@ -252,23 +252,23 @@ async def _load(files: list[Path], context: str | None, configuration: Any) -> N
 
 
 def _read(kubeconfig: Path) -> dict[str, Any]:
-    """Read a kubeconfig as all files are read: the library neither bounds nesting nor tells where a mistake is.
+    """Read a kubeconfig with our own parser: the library's neither limits nesting nor reports the place of an error.
 
-    Raises ValueError, with the place of the mistake, or OSError.
+    Raises ValueError with the place of the error, or OSError.
     """
     try:
-        found = documents.read(documents.decode(kubeconfig.read_bytes(), str(kubeconfig)), str(kubeconfig))
-        if len(found) != 1 or not isinstance(found[0].value, dict):
-            told = "not a kubeconfig file: expected one document with clusters, contexts and users"
-            raise SourceError([Diagnostic("INP001", Place(str(kubeconfig)), told)])
+        parsed = documents.read(documents.decode(kubeconfig.read_bytes(), str(kubeconfig)), str(kubeconfig))
+        if len(parsed) != 1 or not isinstance(parsed[0].value, dict):
+            message = "not a kubeconfig file: expected one document with clusters, contexts and users"
+            raise SourceError([Diagnostic("INP001", Place(str(kubeconfig)), message)])
     except SourceError as error:
         raise ValueError(error.render()) from None
-    value: dict[str, Any] = found[0].value
+    value: dict[str, Any] = parsed[0].value
     return value
 
 
 def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
-    """Give the namespace of a kubeconfig's context; `default` where it names none. Raises ValueError, OSError."""
+    """Return the namespace of a kubeconfig's context, or `default`. Raises ValueError, OSError."""
     for file in _kubeconfigs(kubeconfig):
         values = _read(file)
         wanted = context or values.get("current-context")
@@ -295,7 +295,7 @@ class _Turns:
 
 
 class _failures:
-    """Turn what the transport raises into Unavailable."""
+    """Raise exceptions of the transport as Unavailable."""
 
     def __enter__(self) -> None:
         return None
@@ -318,13 +318,13 @@ def _answer(status: int, headers: Mapping[str, str], data: bytes) -> Any:
 
 
 def _after(headers: Mapping[str, str]) -> float:
-    """Give the seconds that the server asks to wait."""
+    """Return the seconds of the Retry-After header."""
     after = headers.get("Retry-After", "")
     return float(after) if after.isdigit() else 0.0
 
 
 def failure(status: int, headers: Mapping[str, str], data: bytes) -> StoreError:
-    """Name the error that a status and a `Status` object stand for."""
+    """Return the StoreError for an HTTP status and the `Status` object in the body."""
     try:
         body = orjson.loads(data)
         message, reason = str(body.get("message") or ""), str(body.get("reason") or "")

@@ -1,10 +1,9 @@
-"""Events: what was done with an object, for `kubectl describe` and for clients that wait for a reason.
+"""Records Kubernetes Events, for `kubectl describe` and for clients that wait for a reason.
 
-They are written beside the work, one at a time with a rest after each, and are never waited for: an API server that
-is slow gets fewer of them. What cannot be written is dropped: an Event is news, no state. What is told of one version
-of an object for one reason again and again within a minute is one Event that counts, with the note of the first time,
-as Kubernetes' own recorder of events.k8s.io does it. Of an object that has changed meanwhile there is something new to
-tell.
+Events are written in the background, one at a time with a pause after each, and nobody waits for them: a slow API
+server gets fewer. An Event that cannot be written is dropped. As in Kubernetes' events.k8s.io recorder, Events about
+the same version of an object with the same reason within a minute become one Event with a count and the first note.
+After the object has changed, a new note starts a new Event.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ log = logging.getLogger(__name__)
 EVENT: Final = GroupVersionKind("", "v1", "Event")
 SOURCE: Final = "sluice"
 NOTE_LIMIT: Final = 1024
-"""Letters of a message that the API server takes."""
+"""The longest message that the API server accepts, in characters."""
 MOST: Final = 1000
-"""Events that may wait to be written."""
+"""Size of the queue of Events to be written."""
 REST: Final = 4
-"""Times as long as writing an Event took, until the next one is written."""
+"""The pause after a write of an Event, as a multiple of the time that the write took."""
 REMEMBERED: Final = 4096
 AGAIN: Final = timedelta(minutes=1)
-"""For how long an Event counts what is told again; after that there is a new one."""
+"""How long repeated Events are counted in the first one; after that a new Event is written."""
 
 
 @dataclass(slots=True)
 class _Series:
-    """An Event, since when it counts, for which version of the object, and the note told last.
+    """An Event, the time it was created, the version of its object, and the latest note.
 
-    `written` says whether it is there, `waits` whether it is to be written.
+    `written` says whether it exists in the API server, `waits` whether it is queued to be written.
     """
 
     event: Object
@@ -53,36 +52,36 @@ class _Series:
 
 
 class EventRecorder:
-    """`tell` never fails and never waits; nothing is written before `start`, nor after `stop`."""
+    """Queues and writes Events. `tell` never fails and never blocks; Events are written from `start` until `stop`."""
 
     def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
         self._store, self._now = store, now
         self._waiting: asyncio.Queue[_Series] = asyncio.Queue(MOST)
-        self._told: OrderedDict[tuple[str, str, bool], _Series] = OrderedDict()
+        self._recorded: OrderedDict[tuple[str, str, bool], _Series] = OrderedDict()
         self._numbers = count()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to write, in the background."""
+        """Start writing in the background."""
         self._task = asyncio.create_task(self._run(), name="events")
 
     async def stop(self) -> None:
-        """Write no more; what waits is dropped."""
+        """Stop writing; queued Events are dropped."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     def tell(self, obj: Object, reason: str, note: str, *, warning: bool = False) -> None:
-        """Say what was done with an object. `reason` is one word, `note` a sentence; the same one twice is one."""
+        """Queue an Event about an object: `reason` is one word, `note` a sentence. A repeated note is ignored."""
         now, key = self._now().astimezone(UTC), (uid_of(obj), reason, warning)
-        series = self._told.get(key)
+        series = self._recorded.get(key)
         if series is None or now >= series.since + AGAIN or (note != series.note and series.version != version_of(obj)):
             event = self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal")
-            series = self._told[key] = _Series(event, now, version_of(obj), note)
-            self._told.move_to_end(key)
-            if len(self._told) > REMEMBERED:
-                self._told.popitem(last=False)
+            series = self._recorded[key] = _Series(event, now, version_of(obj), note)
+            self._recorded.move_to_end(key)
+            if len(self._recorded) > REMEMBERED:
+                self._recorded.popitem(last=False)
         elif note == series.note:
             return
         else:
@@ -136,7 +135,7 @@ class EventRecorder:
             await asyncio.sleep(REST * (clock() - began))
 
     async def _write(self, series: _Series) -> None:
-        """Write an Event, or only what has become of its count."""
+        """Create an Event; if it exists, update its count."""
         event = series.event
         if not series.written:
             await self._store.create(dict(event))

@@ -1,7 +1,7 @@
-"""What the view keeps of an object, and by what else than its name it finds it.
+"""Indexes of the view, and the parts of objects that it keeps.
 
-Pods are found by their group or parent, Workloads by their owner or LocalQueue. A value is a pair of what it is (an
-annotation, a label, a kind) and a name; an owner's is its uid. All are within a namespace.
+Pods are indexed by their group or parent, Workloads by their owner or LocalQueue. An index value is a pair of a type
+(an annotation, a label, a kind) and a name; for an owner it is the uid. Indexes are per namespace.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ def _of_workload(workload: Object) -> Iterator[Hashable]:
 
 
 def _taints_only(node: Object) -> Object:
-    """Leave out what a Node tells of its images and its health: the larger part, and what changes all the time."""
+    """Drop the images and conditions of a Node: they are most of its size, and change all the time."""
     metadata = {field: at(node, ("metadata", field)) for field in ("name", "uid", "resourceVersion")}
     return {**node, "metadata": metadata, "spec": {"taints": at(node, ("spec", "taints")) or []}, "status": {}}
 
 
 ALIKE: Final = 4096
-"""Different parts of Workloads that are remembered, to be kept once each."""
+"""Size of the cache of equal parts of Workloads."""
 
 
 @lru_cache(ALIKE)
 def _once(text: bytes) -> Any:
-    """Give the value of a JSON text, the same object for the same text."""
+    """Parse a JSON text; equal texts share one object."""
     return orjson.loads(text)
 
 
 def _alike_once(workload: Object) -> Object:
-    """Keep pod sets and admissions once that many Workloads have alike: they are most of what a Workload is."""
+    """Share equal pod sets and admissions between Workloads: they are most of a Workload's size."""
     kept, spec, status = dict(workload), workload.get("spec"), workload.get("status")
     if isinstance(spec, dict) and "podSets" in spec:
         kept["spec"] = {**spec, "podSets": _once(orjson.dumps(spec["podSets"]))}

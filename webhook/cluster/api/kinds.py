@@ -1,4 +1,4 @@
-"""The kinds that the cluster side reads and writes, by name."""
+"""The kinds that the controller reads and writes."""
 
 from __future__ import annotations
 
@@ -35,34 +35,35 @@ PROVISIONING_REQUEST: Final = GroupVersionKind("autoscaling.x-k8s.io", "v1", "Pr
 POD_TEMPLATE: Final = GroupVersionKind("", "v1", "PodTemplate")
 
 QUEUE_KINDS: Final = (WORKLOAD, CLUSTER_QUEUE, LOCAL_QUEUE, FLAVOR, COHORT, WORKLOAD_CLASS, ADMISSION_CHECK)
-"""Of Sluice's own CRDs."""
+"""The kinds of the queue CRDs."""
 PROVISIONING: Final = (PROVISIONING_CONFIG, PROVISIONING_REQUEST)
-"""What one admission check is about; followed where it is served."""
+"""Kinds of the ProvisioningRequest admission check; followed if they are served."""
 BUILT_IN: Final = (NAMESPACE, LIMIT_RANGE, RESOURCE_QUOTA, PRIORITY_CLASS, RUNTIME_CLASS)
 
 MANAGED: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.held)
-"""Job kinds that are held by their own suspend field, or by a scheduling gate, until their quota is there."""
+"""Job kinds that are held by their suspend field or a scheduling gate until they are admitted."""
 PARENTS: Final = tuple(kind.gvk for kind in JOB_KINDS if kind.grouped)
-"""Kinds whose pods are queued in groups that the object says beforehand."""
+"""Kinds whose pods are queued in groups that follow from the object."""
 RUNTIMES: Final = (CLUSTER_RUNTIME, RUNTIME)
-"""Kinds that hold the pod templates of jobs that name them; followed where they are served."""
+"""Kinds with the pod templates of jobs that refer to them; followed if they are served."""
 LABELS: Final = {(kind.group, kind.kind): {MARK: "true"} for kind in JOB_KINDS if kind.gate}
-"""Labels without which objects of a kind are of no interest: most Pods of a cluster never reach the view."""
+"""Label selectors for the view: most Pods of a cluster are not managed and never reach it."""
 VERSIONS: Final = {(kind.group, kind.kind): kind.versions for kind in JOB_KINDS} | {
     (KUEUE, WORKLOAD.kind): (VERSION, "v1beta1"),
     (PROVISIONING_REQUEST.group, PROVISIONING_REQUEST.kind): ("v1", "v1beta1"),
 }
-"""The versions that a job kind, or a Workload of an older Kueue, may be served in, the preferred one first."""
+"""The versions in which a kind may be served, the preferred one first: job kinds, and kinds of older releases."""
 
 
 def followed(*, embedded: bool, external: bool, compares: bool, nodes: bool) -> tuple[GroupVersionKind, ...]:
-    """Give the kinds that a replica follows, by who runs the queues: it does, a Kueue does, or nobody.
+    """Return the kinds that a replica follows.
 
-    With `compares` it decides beside a Kueue. `nodes` are followed where Pods of unreachable ones are ended.
+    `embedded`: this replica runs the queues; `external`: a Kueue does; `compares`: it decides beside that Kueue;
+    `nodes`: Pods on unreachable nodes are deleted.
     """
     if embedded:
         beside = (*PROVISIONING, TOPOLOGY, *((NODE,) if nodes else ()))
         return (*BUILT_IN, *MANAGED, *PARENTS, *RUNTIMES, *QUEUE_KINDS, *beside)
     if compares:
         return (*BUILT_IN, *MANAGED, *QUEUE_KINDS)
-    return (*BUILT_IN, *MANAGED, *((WORKLOAD,) if external else ()))  # says whose quota covers what a controller makes
+    return (*BUILT_IN, *MANAGED, *((WORKLOAD,) if external else ()))  # Workloads say whether an owner has quota

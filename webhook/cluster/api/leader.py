@@ -1,10 +1,10 @@
-"""Leader election by a Lease (coordination.k8s.io/v1), which also names what its holder may admit.
+"""Leader election by a Lease (coordination.k8s.io/v1) that also records which Workloads its holder may admit.
 
-Only the holder decides and writes. It stops by itself `deadline` seconds after its last good renewal, well before
-another may take the lease after `duration`. The times of other machines are never compared: a lease counts as
-expired when *we* have seen it unchanged for its duration. No clock keeps quota safe, though: a holder writes into the
-lease whom it may admit before it admits anybody, and whoever takes the lease over reads that in the version it
-replaces. So it knows every write that may still be on its way, however late that comes.
+Only the holder decides and writes. It stops by itself `deadline` seconds after its last successful renewal, well before
+another candidate may take the lease after `duration`. Clocks of other machines are never compared: a lease counts as
+expired when *this* candidate has seen it unchanged for its duration. Quota does not depend on clocks: a holder writes
+the claimed Workloads into the lease before it admits any, and the next holder reads them in the version that it
+replaces. So it knows every write that may still be in flight.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from webhook.store.objects import Object, ObjectStore, version_of
 log = logging.getLogger(__name__)
 
 LEASE_NAME: Final = "sluice"
-"""In Sluice's own namespace."""
+"""Name of the lease, in Sluice's own namespace."""
 CLAIMED: Final = "sluice.dev/claimed"
-"""Annotation of the lease: the Workloads that its holder may admit, as `namespace/name` with spaces between."""
+"""Annotation of the lease: the Workloads that its holder may admit, as `namespace/name` separated by spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Seconds: how long a lease lasts, when its holder stops without renewal, how often it is looked at."""
+    """In seconds: how long a lease lasts, when its holder stops without renewal, and how often it is polled."""
 
     duration: float = 15.0
     deadline: float = 9.0
@@ -40,7 +40,7 @@ class LeaseTimes:
 
 
 class Leader:
-    """One candidate. `leads` is true only while writing is safe; `epoch` counts changes of the holder."""
+    """One candidate. `leads` is true only while writing is safe; `epoch` is the number of transitions of the lease."""
 
     def __init__(
         self,
@@ -61,30 +61,30 @@ class Leader:
         self._lease_held: Object | None = None
         self.epoch = 0
         self.annotations: Mapping[str, str] = {}
-        """What the lease says beside who holds it, while this candidate does: written with each renewal."""
+        """Annotations that this candidate sets on the lease with each renewal."""
         self.owners: tuple[Object, ...] = ()
-        """With whom the lease is deleted."""
+        """The `ownerReferences` of the lease."""
         self.left: tuple[str, ...] | None = ()
-        """Whom the last holder may have admitted by a write that is still on its way; None: anybody."""
+        """Workloads that the previous holder may have admitted by a write still in flight; None if it may be any."""
 
     @property
     def leads(self) -> bool:
-        """Say whether this candidate holds the lease and may write now."""
+        """Return whether this candidate holds the lease and may write now."""
         return not self._released and self._clock() - self._renewed < self._times.deadline
 
     async def wait(self) -> None:
-        """Wait until this candidate leads; looks at the lease every `retry` seconds."""
+        """Wait until this candidate leads; polls the lease every `retry` seconds."""
         while not await self.renew():  # noqa: ASYNC110 - nothing would set an event
             await asyncio.sleep(self._times.retry)
 
     async def hold(self) -> None:
-        """Renew the lease as long as that works; returns when it is lost."""
+        """Renew the lease; returns when it is lost."""
         while self.leads:
             await asyncio.sleep(self._times.retry)
             await self.renew()
 
     async def renew(self) -> bool:
-        """Take or renew the lease if that may be done now; say whether this candidate leads."""
+        """Take or renew the lease if possible; return whether this candidate leads."""
         asked = self._clock()
         try:
             async with self._one_write:
@@ -100,15 +100,15 @@ class Leader:
         return self.leads
 
     async def claim(self, workloads: Iterable[str]) -> bool:
-        """Write down whom this holder may admit from now on; say whether it holds the lease.
+        """Record the Workloads that this holder may admit from now on; return whether it holds the lease.
 
-        The version that this holder wrote last is replaced; the lease is read only where that is not the current one.
-        Raises StoreError where the outcome is not known: then the former claim counts.
+        The version of the lease that this holder wrote last is replaced; it is read only if that has changed. Raises
+        StoreError if the outcome is unknown: then the previous claim stays in force.
         """
         async with self._one_write:
             if self._lease_held is not None and await self._claim(self._lease_held, workloads):
                 return self.leads
-            self._lease_held = None  # somebody else wrote to it: perhaps only to its annotations
+            self._lease_held = None  # the lease has changed, perhaps only its annotations
             lease = await self._store.get(LEASE, self._name, self._namespace)
             spec = lease.get("spec") or {}
             if (spec.get("holderIdentity"), spec.get("leaseTransitions")) != (self.identity, self.epoch):
@@ -127,7 +127,7 @@ class Leader:
         return True
 
     async def release(self) -> None:
-        """Let go of the lease, so that another need not wait for it to expire."""
+        """Release the lease, so that another candidate does not have to wait for it to expire."""
         if not self.leads:
             return
         self._released = True
@@ -150,7 +150,7 @@ class Leader:
         holder, epoch = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
         if holder == self.identity:
             self._lease_held = await self._store.update(self._lease(lease, epoch))
-            if epoch != self.epoch:  # a process of the same name held it before
+            if epoch != self.epoch:  # a process of the same identity held it before
                 self._won(epoch, _claimed(lease))
             return True
         if holder and not self._expired(lease, spec):
@@ -189,11 +189,11 @@ class Leader:
 
 
 def _claimed(lease: Object) -> tuple[str, ...] | None:
-    """Give what a lease names; None where an older Sluice held it, which named nothing. One that let go is done."""
-    found = (lease["metadata"].get("annotations") or {}).get(CLAIMED)
-    if found is None:
+    """Return the claimed Workloads of a lease; None if a holder recorded none (an older Sluice), so it may be any."""
+    claimed = (lease["metadata"].get("annotations") or {}).get(CLAIMED)
+    if claimed is None:
         return None if (lease.get("spec") or {}).get("holderIdentity") else ()
-    return tuple(found.split())
+    return tuple(claimed.split())
 
 
 def _claiming(lease: Object, workloads: Iterable[str]) -> Object:

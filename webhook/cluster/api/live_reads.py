@@ -1,4 +1,4 @@
-"""Objects read from the API server because the local view does not have them yet: bounded, shared, soon forgotten."""
+"""Reads objects that the local view does not have yet from the API server: limited, shared, cached for a second."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from webhook.store.errors import NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore
 
 REMEMBER: Final = 1.0
-"""Seconds for which an answer is used again; by then the view has what is new."""
+"""Seconds for which a result is cached; by then the view has the object."""
 TIMEOUT: Final = 2.0
-"""Seconds that a read may take."""
+"""Timeout of a read, in seconds."""
 AT_ONCE: Final = 16
 REMEMBERED: Final = 1024
 
 
 class LiveReads:
-    """The answers of the last second, and the reads that are under way; requests for the same object share one."""
+    """Cached results and reads in progress; requests for the same object share one read."""
 
     def __init__(self, store: ObjectStore, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
@@ -28,7 +28,7 @@ class LiveReads:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     def answer(self, query: ObjectQuery) -> Object:
-        """Give the object as it was read. Raises Unanswered, FactError where it is not there or cannot be read."""
+        """Return the object from the cache. Raises Unanswered if not cached, FactError if missing or unreadable."""
         answer, until = self._answers.get(query, (None, 0.0))
         if answer is None or until < self._clock():
             raise Unanswered(query)
@@ -39,7 +39,7 @@ class LiveReads:
         return answer
 
     async def fetch(self, query: ObjectQuery) -> None:
-        """Read an object; `answer` has what comes of it."""
+        """Read an object and cache the result for `answer`."""
         task = self._reading.get(query)
         if task is None:
             task = self._reading[query] = asyncio.create_task(self._read(query), name=f"read {query.name}")

@@ -1,4 +1,4 @@
-"""The live `ObjectStore`: objects of any kind through an API server, by discovery and plain paths."""
+"""The live `ObjectStore`: objects of any kind in an API server, by discovery and plain paths."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from webhook.store.objects import ALL, FIELD_MANAGER, Event, EventType, Labels, 
 
 PAGE: Final = 500
 WATCH_SECONDS: Final = 290
-"""The API server closes a watch after this; it is renewed from the last version seen."""
+"""Timeout of a watch, in seconds; then it is resumed from the last version seen."""
 SILENCE: Final = 150.0
-"""Seconds without an event or a bookmark (which come every minute) that mean a dead connection."""
+"""Seconds without an event or a bookmark (sent every minute) after which a connection counts as dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class _Resource:
 
 
 class LiveStore:
-    """Objects in an API server. What a kind's resource is called is asked once and remembered.
+    """Objects in an API server. The resource of a kind is discovered once and cached.
 
-    A lease is written at once: behind a queue of other writes its renewal would come too late.
+    Leases are not rate-limited: behind a queue of other writes a renewal would come too late.
     """
 
     def __init__(self, client: Client) -> None:
@@ -39,7 +39,7 @@ class LiveStore:
         self._resources: dict[GroupVersionKind, _Resource] = {}
 
     async def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the kind's scope as discovery tells it, None where the API server has no such kind in this version."""
+        """Return the scope of a kind by discovery; None if the API server does not serve it in this version."""
         try:
             return (await self._resource(gvk)).scope
         except NotFound:
@@ -48,7 +48,7 @@ class LiveStore:
     async def list(
         self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
     ) -> Listing:
-        """Give all objects with these labels and fields, page by page; `managedFields` are left out."""
+        """Return all objects with these labels and fields, in pages, without `managedFields`."""
         path = await self._path(gvk, namespace)
         items: list[Object] = []
         query = {"limit": str(PAGE), **_selector(labels), **_selector(fields, "fieldSelector")}
@@ -62,7 +62,7 @@ class LiveStore:
     async def watch(
         self, gvk: GroupVersionKind, since: str, namespace: str | None = None, labels: Labels = ALL
     ) -> AsyncIterator[Event]:
-        """Give the changes after `since` until the API server ends the watch."""
+        """Yield the changes after `since` until the API server ends the watch."""
         path = await self._path(gvk, namespace)
         query = {
             "watch": "true",
@@ -76,7 +76,7 @@ class LiveStore:
                 yield _event(line, gvk)
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
-        """Give one object."""
+        """Return one object."""
         return _trim(await self._client.read(await self._path(gvk, namespace, name)), gvk)
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> Object:
@@ -125,13 +125,13 @@ class LiveStore:
     async def _write(
         self, verb: str, gvk: GroupVersionKind, key: tuple[str, str], body: object, query: Query, subresource: str = ""
     ) -> Write:
-        """Give the request that changes an object, by its namespace and name, or creates one (of no name)."""
+        """Return the write request for an object by namespace and name, or without a name for a create."""
         path = await self._path(gvk, *key, subresource)
         plural = (await self._resource(gvk)).plural
         return Write(verb, path, f"{plural}/{subresource}" if subresource else plural, body, query)
 
     async def _path(self, gvk: GroupVersionKind, namespace: str | None, name: str = "", subresource: str = "") -> str:
-        if name in (".", "..") or "/" in name or "%" in name:  # of an ownerReference anything may be the name
+        if name in (".", "..") or "/" in name or "%" in name:  # an ownerReference may have any name
             raise NotFound(f"{gvk.kind} {name!r} does not exist")
         resource = await self._resource(gvk)
         parts = [_root(gvk)]
@@ -141,17 +141,17 @@ class LiveStore:
         return "/".join(parts)
 
     async def _resource(self, gvk: GroupVersionKind) -> _Resource:
-        if (found := self._resources.get(gvk)) is None:
+        if (resource := self._resources.get(gvk)) is None:
             listing = await self._client.read(_root(gvk))
             for row in listing["resources"]:
                 if "/" not in row["name"]:
                     kind = GroupVersionKind(gvk.group, gvk.version, row["kind"])
                     scope = Scope.NAMESPACED if row["namespaced"] else Scope.CLUSTER
                     self._resources[kind] = _Resource(row["name"], scope)
-            found = self._resources.get(gvk)
-        if found is None:
+            resource = self._resources.get(gvk)
+        if resource is None:
             raise NotFound(f"the API server does not serve {gvk}")
-        return found
+        return resource
 
 
 def _root(gvk: GroupVersionKind) -> str:
@@ -167,7 +167,7 @@ def _selector(pairs: Labels, parameter: str = "labelSelector") -> dict[str, str]
 
 
 def _trim(obj: Object, gvk: GroupVersionKind) -> Object:
-    """Name the kind, which items of a list leave out; drop `managedFields`, half of a small object's size."""
+    """Set the kind, which items of a list omit; drop `managedFields`, half of a small object's size."""
     obj.setdefault("apiVersion", gvk.api_version)
     obj.setdefault("kind", gvk.kind)
     obj.get("metadata", {}).pop("managedFields", None)
@@ -175,7 +175,7 @@ def _trim(obj: Object, gvk: GroupVersionKind) -> Object:
 
 
 def _event(line: bytes, gvk: GroupVersionKind) -> Event:
-    """Read one line of a watch. Raises what an ERROR event stands for (410: Expired)."""
+    """Parse one line of a watch. Raises the StoreError of an ERROR event (410: Expired)."""
     event = orjson.loads(line)
     obj = event["object"]
     if event["type"] == "ERROR":

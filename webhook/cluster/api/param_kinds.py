@@ -1,7 +1,7 @@
-"""The kinds that policies take parameters from: are they served, in which scope, are their objects listed.
+"""Follows the kinds of policy parameters: whether each is served, its scope, and its objects.
 
-The scope is what discovery says. A kind that is not served is looked for again: until it is there and listed, policies
-that name it fail by their failurePolicy.
+The scope is that of discovery. Kinds that are not served are checked again: until a kind is served and listed, policies
+that use it fail by their failurePolicy.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from webhook.store.errors import StoreError
 from webhook.store.mirror import Mirror
 
 AFTER_FAILURE = 1.0
-"""Seconds until discovery is asked again."""
+"""Seconds until discovery is retried after an error."""
 
 
 class ParamKinds:
-    """What is known of each kind that was asked for. `start` and `stop` go with those of the view."""
+    """The state of each kind of parameters. `start` and `stop` belong with those of the view."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self.listed: dict[GroupVersionKind, tuple[Scope, Mirror]] = {}
-        """The scope and the objects of the kinds that are listed; one that is not served is not here."""
+        """Scope and objects of the kinds that have been listed; kinds that are not served are missing."""
         self._problems: dict[GroupVersionKind, str] = {}
         self._known: dict[GroupVersionKind, asyncio.Event] = {}
         self._tasks: dict[GroupVersionKind, asyncio.Task[None]] = {}
         self._running = False
 
     def add(self, kinds: Iterable[GroupVersionKind]) -> None:
-        """Follow these kinds, too; what is followed stays so."""
+        """Also follow these kinds; kinds already followed are unaffected."""
         for gvk in kinds:
             self._known.setdefault(gvk, asyncio.Event())
             if self._running and gvk not in self._tasks:
                 self._tasks[gvk] = asyncio.create_task(self._follow(gvk), name=f"parameters {gvk}")
 
     def start(self) -> None:
-        """Begin."""
+        """Start to follow the kinds."""
         self._running = True
         self.add(list(self._known))
 
     async def stop(self) -> None:
-        """End."""
+        """Stop all tasks."""
         self._running = False
         tasks, self._tasks = list(self._tasks.values()), {}
         for task in tasks:
@@ -52,15 +52,15 @@ class ParamKinds:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def wait(self, kinds: Iterable[GroupVersionKind]) -> None:
-        """Wait until each of these kinds is listed, or known not to be served."""
+        """Wait until each of these kinds has been listed, or is known not to be served."""
         await asyncio.gather(*(self._known[gvk].wait() for gvk in kinds))
 
     def missing(self, kinds: Iterable[GroupVersionKind]) -> list[str]:
-        """Name those of the kinds that are not listed yet, and why."""
+        """Return the names of those kinds that have not been listed yet, with the reason."""
         return [f"{name} ({problem})" if problem else name for name, problem in self.problems(kinds).items()]
 
     def problems(self, kinds: Iterable[GroupVersionKind]) -> dict[str, str]:
-        """Give why those of the kinds are not listed that are not listed yet, by name; empty where nothing failed."""
+        """Return the problem of each kind not listed yet, by name; "" if there was no error."""
         lacking = (gvk for gvk in kinds if not self._known[gvk].is_set())
         return {str(gvk): self._problems.get(gvk) or self._view.mirror(gvk).problem for gvk in lacking}
 

@@ -1,7 +1,7 @@
-"""Who owns what a release makes for itself, its lease and its Secret: its ServiceAccount, so that both go with it.
+"""Owner references of what the processes of a release create, its lease and Secret: its ServiceAccount owns them.
 
-A chart's uninstall deletes what the chart rendered. What the processes made is left to the garbage collector, which
-also takes away what a replica writes anew on its way down.
+Uninstalling a chart deletes what the chart rendered. Objects created by the processes are left to the garbage
+collector, which also deletes what a replica creates while it shuts down.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 
 
 async def owners_of(store: ObjectStore, namespace: str, release: str) -> tuple[Object, ...]:
-    """Give the `ownerReferences`; none where there is no such account, or it may not be read."""
+    """Return the `ownerReferences`; none if the ServiceAccount does not exist or cannot be read."""
     try:
-        found = await store.get(SERVICE_ACCOUNT, release, namespace)
+        account = await store.get(SERVICE_ACCOUNT, release, namespace)
     except StoreError:
         return ()
     gvk = SERVICE_ACCOUNT
-    return ({"apiVersion": gvk.api_version, "kind": gvk.kind, "name": release, "uid": uid_of(found)},)
+    return ({"apiVersion": gvk.api_version, "kind": gvk.kind, "name": release, "uid": uid_of(account)},)
 
 
 def owned(metadata: Object, owners: tuple[Object, ...]) -> Object:
-    """Give an object's metadata with these owners, where it has none."""
+    """Return an object's metadata with these owners, unless it already has owners."""
     if not owners or metadata.get("ownerReferences"):
         return metadata
     return {**metadata, "ownerReferences": list(owners)}

@@ -1,6 +1,6 @@
-"""The local view of a cluster: a mirror for each kind that is of interest. Every replica has one; nobody writes here.
+"""The local view of a cluster: a mirror of each followed kind. Every replica has one; it is never written to.
 
-A kind that the cluster does not serve (a CRD that is not installed) counts as empty, and is looked for again.
+A kind that the cluster does not serve (a CRD that is not installed) counts as empty, and is checked again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from webhook.store.mirror import Listener, Mirror
 from webhook.store.objects import ALL, Object, ObjectStore
 
 LOOK_AGAIN: Final = 10.0
-"""Seconds until a kind that is not served is looked for again."""
+"""Seconds until a kind that is not served is checked again."""
 
 
 class View:
-    """Mirrors by kind. `start` follows the store, `stop` ends that; in between everything answers from memory."""
+    """Mirrors by kind. `start` follows the store until `stop`; all reads are from memory."""
 
     def __init__(self, store: ObjectStore, kinds: Iterable[GroupVersionKind], listener: Listener | None = None) -> None:
         self.store = store
@@ -34,7 +34,7 @@ class View:
             self.add(gvk)
 
     def add(self, gvk: GroupVersionKind) -> None:
-        """Follow one kind more (a policy's params); a kind that is followed already stays as it is."""
+        """Follow one more kind (of policy parameters); no effect if it is already followed."""
         key = (gvk.group, gvk.kind)
         if key in self._mirrors:
             return
@@ -44,14 +44,14 @@ class View:
             self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {gvk}")
 
     def start(self) -> None:
-        """Begin to follow every kind."""
+        """Start to follow every kind."""
         self._running = True
         for key, mirror in self._mirrors.items():
             if key not in self._tasks:
                 self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {mirror.gvk}")
 
     async def stop(self) -> None:
-        """End all watches."""
+        """Stop all watches."""
         self._running = False
         tasks, self._tasks = list(self._tasks.values()), {}
         for task in tasks:
@@ -59,29 +59,29 @@ class View:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def wait(self) -> None:
-        """Wait until every kind was listed once, or is not served."""
+        """Wait until every kind has been listed once, or is known not to be served."""
         await asyncio.gather(*(event.wait() for event in list(self._looked.values())))
 
     def problems(self, kinds: Iterable[GroupVersionKind]) -> dict[str, str]:
-        """Give why those of the kinds are not listed that are not listed yet, by name; empty where nothing failed."""
+        """Return the problem of each kind not listed yet, by name; "" if there was no error."""
         lacking = (gvk for gvk in kinds if not self._looked[gvk.group, gvk.kind].is_set())
         return {str(gvk): self._mirrors[gvk.group, gvk.kind].problem for gvk in lacking}
 
     def mirror(self, gvk: GroupVersionKind) -> Mirror:
-        """Give the mirror of a kind; the version does not matter. A kind that is not followed is empty."""
-        found = self._mirrors.get((gvk.group, gvk.kind))
-        return Mirror(gvk) if found is None else found  # one that is there may be empty
+        """Return the mirror of a kind, in any version; an empty one if the kind is not followed."""
+        mirror = self._mirrors.get((gvk.group, gvk.kind))
+        return Mirror(gvk) if mirror is None else mirror  # not `or`: an empty mirror is false
 
     def follows(self, gvk: GroupVersionKind) -> bool:
-        """Say whether the kind is in the view."""
+        """Return whether a kind is followed."""
         return (gvk.group, gvk.kind) in self._mirrors
 
     def all(self, *kinds: GroupVersionKind) -> list[Object]:
-        """Give all objects of the given kinds."""
+        """Return all objects of these kinds."""
         return [obj for gvk in kinds for obj in self.mirror(gvk).all()]
 
     def by_uid(self, uid: str, kinds: Iterable[GroupVersionKind]) -> Object | None:
-        """Give the object of this uid among the given kinds, or None."""
+        """Return the object with this uid among these kinds, or None."""
         return next((obj for gvk in kinds if (obj := self.mirror(gvk).by_uid(uid)) is not None), None)
 
     async def _follow(self, key: tuple[str, str]) -> None:
@@ -101,14 +101,14 @@ class View:
         self._looked[key].set()
 
     async def _served(self, gvk: GroupVersionKind) -> GroupVersionKind | None:
-        """Give the kind in the first version that the cluster serves, None where it serves none."""
+        """Return the kind in the first version that the cluster serves; None if it serves none."""
         versions = (gvk.version, *(v for v in VERSIONS.get((gvk.group, gvk.kind), ()) if v != gvk.version))
         while True:
             try:
                 for version in versions:
-                    found = GroupVersionKind(gvk.group, version, gvk.kind)
-                    if await self.store.scope(found) is not None:
-                        return found
+                    candidate = GroupVersionKind(gvk.group, version, gvk.kind)
+                    if await self.store.scope(candidate) is not None:
+                        return candidate
             except StoreError:
                 await asyncio.sleep(1.0)
             else:

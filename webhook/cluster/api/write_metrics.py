@@ -1,4 +1,4 @@
-"""The writes of this replica to the API server, as a counter: whether it leads or not."""
+"""Counts the writes of this replica to the API server, whether it leads or not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _WORDS = "Writes to the API server; those with the result unavailable may have b
 
 
 class WriteMetrics(Collector):
-    """Reports the counts of a client, by (resource, verb, result)."""
+    """Exports the write counts of a client, by (resource, verb, result)."""
 
     def __init__(self, writes: Mapping[tuple[str, str, str], int]) -> None:
         self._writes = writes
 
     def collect(self) -> Iterator[Metric]:
-        """Give the family, for a registry."""
+        """Yield the metric family, for a registry."""
         family = CounterMetricFamily("sluice_writes", _WORDS, labels=["resource", "verb", "result"])
         for labels, count in sorted(dict(self._writes).items()):
             family.add_metric(labels, count)

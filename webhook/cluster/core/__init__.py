@@ -1,1 +1,1 @@
-"""The queue core in a cluster: the view's objects go in, decisions and the order of what waits come out."""
+"""The queue core in a cluster: from the objects of the view to decisions and the order of pending workloads."""

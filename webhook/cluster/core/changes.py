@@ -1,4 +1,4 @@
-"""Which changes of the view matter to whom: a job to be looked at, a round of decisions to be made. Pure."""
+"""Which changes of the view lead to a new round of decisions, and which to a reconciliation of jobs. Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIOR
 _TEMPLATES: Final = frozenset((gvk.group, gvk.kind) for gvk in RUNTIMES)
 
 OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *BUILT_IN))
-"""What the core hears of."""
+"""The kinds that the core reads."""
 _HEEDED: Final = (BOOST, GATE)
-"""Annotations of a Workload that the core decides by."""
+"""Annotations of a Workload that affect decisions."""
 _CHECKS: Final = (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy"))
 
 
 def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
-    """Say whether the core may decide otherwise after this change. Counts and messages we write ourselves do not."""
+    """Return whether this change may lead to other decisions. Counts and messages that we write do not."""
     if (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
         return bool(_workload(old) != _workload(new))
     if (gvk.group, gvk.kind) in _QUEUES | _SHAPING or gvk == RUNTIME_CLASS:
@@ -43,14 +43,14 @@ def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | Non
 
 
 def matters_to_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
-    """Say whether jobs go by what changed: defaults, priorities, opted-in namespaces, templates, checks."""
+    """Return whether jobs depend on this change: defaults, priorities, opted-in namespaces, templates, checks."""
     if (gvk.group, gvk.kind) == (CLUSTER_QUEUE.group, CLUSTER_QUEUE.kind):
         return any(at(old or {}, path) != at(new or {}, path) for path in _CHECKS)
     return (gvk.group, gvk.kind) in _SHAPING | _TEMPLATES and _definition(old) != _definition(new)
 
 
 def _workload(obj: Object | None) -> Any:
-    """Give what of a Workload the core decides by."""
+    """Return the fields of a Workload that affect decisions."""
     if obj is None:
         return None
     annotations = at(obj, ("metadata", "annotations")) or {}
@@ -67,7 +67,7 @@ def _workload(obj: Object | None) -> Any:
 
 
 def _definition(obj: Object | None) -> Any:
-    """Give an object without what changes by itself: status, versions."""
+    """Return an object without the fields that change by themselves: status, versions."""
     if obj is None:
         return None
     metadata = obj.get("metadata") or {}

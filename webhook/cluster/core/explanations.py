@@ -1,7 +1,8 @@
-"""Keeps the explanations of what waits, for whoever asks, and says whose changed.
+"""Keeps the explanation of each pending workload, and reports which have changed.
 
-Done beside the rounds of decisions. What was looked at is explained at once. A change may give all others of its tree
-of cohorts other numbers, so they are gone through again, some at a time; one change more does not begin that anew.
+Runs between the rounds of decisions. Workloads that were considered are explained at once. A change may affect the
+numbers of all others in their tree of cohorts, so these are explained again, some in each run; a further change does
+not restart that.
 """
 
 from __future__ import annotations
@@ -15,50 +16,50 @@ from webhook.queue.decisions import Pending, PendingPlace
 from webhook.queue.explain import Gathered
 
 OTHERS: Final = 500
-"""Explanations made in one run beside those of what was looked at."""
+"""Explanations made in one run besides those of the workloads that were considered."""
 
 
 class Explainer:
-    """`told` has the latest explanation of every waiting workload, by `namespace/name`.
+    """Keeps the latest explanation of every pending workload in `explanations`, by `namespace/name`.
 
-    `parked` is called with a key, and whether that workload waits for something to change.
+    `parked` is called with a key, and whether that workload is inadmissible until something changes.
     """
 
     def __init__(self, core: Core, parked: Callable[[str, bool], None]) -> None:
         self._core, self._parked = core, parked
         self._revision = -1
         self._left: list[str] = []
-        self.told: dict[str, Pending] = {}
+        self.explanations: dict[str, Pending] = {}
 
     def begin(self) -> None:
-        """Forget everything, and go through all: this replica takes over."""
-        for key in self.told:
+        """Start over with all workloads: this replica has become the leader."""
+        for key in self.explanations:
             self._parked(key, False)
-        self.told.clear()
+        self.explanations.clear()
         self._left, self._revision = self._core.workloads(), -1
 
     async def run(self) -> list[str]:
-        """Explain what may have another explanation now, and some of the others; give the keys of what is new."""
+        """Explain workloads that were considered, and some of the others; return the keys whose explanation is new."""
         if not self._left and self._core.revision != self._revision:
             self._revision = self._core.revision
             self._left = await in_slices(self._core.stirred())
         keys = dict.fromkeys((*self._core.looked_at(), *self._left[-OTHERS:]))
         del self._left[-OTHERS:]
-        news, gathered, this = [], Gathered(), Slice()
+        changed, gathered, time_slice = [], Gathered(), Slice()
         for key in keys:
             if self._explain(key, gathered):
-                news.append(key)
-            await this.give_way(SLICE)  # a review needs several turns of the loop: half of the time is its
-        return news
+                changed.append(key)
+            await time_slice.give_way(SLICE)  # a review needs several turns of the loop: it gets half of the time
+        return changed
 
     def _explain(self, key: str, gathered: Gathered) -> bool:
-        """Explain one; say whether it has another explanation than before."""
-        pending, before = self._core.explain(key, gathered), self.told.get(key)
+        """Explain one workload; return whether it has a new explanation."""
+        pending, before = self._core.explain(key, gathered), self.explanations.get(key)
         if pending == before:
             return False
         self._parked(key, pending is not None and pending.place is not PendingPlace.ACTIVE)
         if pending is None:
-            del self.told[key]
+            del self.explanations[key]
             return False
-        self.told[key] = pending
+        self.explanations[key] = pending
         return True

@@ -1,4 +1,4 @@
-"""The gate of a replica: what the queue core would say to a job, from this replica's own view and core."""
+"""The queue gate of a replica: judges jobs by its own view and core."""
 
 from __future__ import annotations
 
@@ -19,28 +19,32 @@ def view_gate(
     *,
     refuses: bool = True,
 ) -> QueueGate:
-    """Judge jobs by the queues in the view and the state of the core, counted by the settings."""
+    """Return a gate over the queues in the view and the state of the core.
+
+    `settings` are those by which the core counts requests; without `refuses` a job that can never fit is only warned
+    of.
+    """
     return QueueGate(ViewObjects(view), core, clock_ms, settings, refuses=refuses)
 
 
 class ViewObjects:
-    """The objects of a view that decide where a job would stand."""
+    """The objects of a view that determine the position of a job."""
 
     def __init__(self, view: View) -> None:
         self._view = view
 
     def local_queue(self, name: str, namespace: str) -> dict[str, Any] | None:
-        """Give one LocalQueue, or None."""
+        """Return a LocalQueue, or None."""
         return self._view.mirror(LOCAL_QUEUE).get(name, namespace)
 
     def local_queues(self, namespace: str) -> list[dict[str, Any]]:
-        """Give the LocalQueues of a namespace."""
+        """Return the LocalQueues of a namespace."""
         return self._view.mirror(LOCAL_QUEUE).all(namespace)
 
     def limit_ranges(self, namespace: str) -> list[dict[str, Any]]:
-        """Give the LimitRanges of a namespace."""
+        """Return the LimitRanges of a namespace."""
         return self._view.mirror(LIMIT_RANGE).all(namespace)
 
     def priority_classes(self) -> list[dict[str, Any]]:
-        """Give the classes that jobs name, the workloads' own before the pods'."""
+        """Return the priority classes: WorkloadPriorityClasses before PriorityClasses."""
         return self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)

@@ -1,6 +1,6 @@
-"""Why the jobs of a namespace are not started here: it has not opted in, or the settings do not select it. Pure.
+"""Whether jobs of a namespace are managed: it must have opted in and be selected by the settings. Pure.
 
-Their Workloads wait: quota that was given to one would be held by a job that nobody starts.
+Workloads in other namespaces wait: their jobs would hold quota and never be started.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from webhook.api.configuration.sections import QueueSettings
 
 Labels = Mapping[str, str]
 LeftAlone = Callable[[str, Labels], str]
-"""Name and labels of a namespace -> why its jobs are not started, "" if they are."""
+"""Name and labels of a namespace -> the reason why its jobs are not started, "" if they are."""
 
 
 def left_alone(wanted: Labels, settings: QueueSettings | None) -> LeftAlone:
-    """Give what says it of a namespace; `wanted` are the labels of those that opted in."""
+    """Return the check of a namespace; `wanted` are the labels with which namespaces opt in."""
     selected = managed(settings).selected
     how = ",".join(f"{name}={value}" for name, value in wanted.items())
 

@@ -1,4 +1,4 @@
-"""`Core`: what the controller asks of the queue core. `queue_core.py` has the real one; tests may give others."""
+"""`Core`: the interface of the queue core to the controller. Implemented in `queue_core.py`; tests may replace it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webhook.store.objects import Object
 
 @dataclass(frozen=True, slots=True)
 class CohortFacts:
-    """One cohort in its tree: the names above it ("" for none; of the root its own), and its quota with all below."""
+    """A cohort in its tree: names of its parent ("" if none) and root, and the quota of its subtree."""
 
     parent: str
     root: str
@@ -25,10 +25,10 @@ class CohortFacts:
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """What is told of queues beside their Workloads.
+    """Metrics of queues that do not come from counting Workloads.
 
-    `shares` are None where the rules do not share fairly. `asked` is what waits for quota, by LocalQueue
-    (`namespace/name`) and resource; `usage` is what a LocalQueue used lately, by weight, where admission goes by that.
+    `shares` is None without fair sharing. `asked` is what pending workloads request, by LocalQueue (`namespace/name`)
+    and resource; `usage` is the weighted recent usage of each LocalQueue, with admission fair sharing only.
     """
 
     shares: CurrentShares | None = None
@@ -38,52 +38,52 @@ class QueueFacts:
 
 
 class Core(Protocol):
-    """Decides from objects, and says why what waits does."""
+    """Decides from objects, and explains why workloads are pending."""
 
     revision: int
-    """Changes with whatever an explanation may depend on: those begun before it are not worth going on with."""
+    """Incremented by whatever may change an explanation: explanations from an older revision are out of date."""
     under_way: Collection[str]
-    """Keys of Workloads whose decision is being written: it counts, whatever their objects say, until they are gone
-    from here."""
+    """Keys of Workloads whose decision is being written. Until they are removed here, the decision counts, not the
+    object."""
 
     def heard(self, old: Object | None, new: Object | None) -> None:
-        """Take note of a change of an object; None stands for one that was not there, or is gone."""
+        """Record a change of an object; None means that it did not exist, or is deleted."""
 
     def catch_up(self, now: int) -> Pass[None]:
-        """Take in the objects as they were last heard of; `now` in milliseconds since the epoch."""
+        """Apply the recorded changes; `now` is in milliseconds since the epoch."""
 
     def decide(self, now: int) -> Decisions:
-        """Give the decisions over the objects as they were last heard of."""
+        """Apply the recorded changes and return the decisions; `now` is in milliseconds since the epoch."""
 
     def follow(self, now: int) -> None:
-        """Know the objects as they were last heard of, without deciding anything."""
+        """Apply the recorded changes without deciding; `now` is in milliseconds since the epoch."""
 
     def knows(self, name: str, *, local: bool) -> bool:
-        """Say whether a ClusterQueue, or the LocalQueue `namespace/name`, was there when the core followed last."""
+        """Return whether a ClusterQueue, or the LocalQueue `namespace/name`, is in the state."""
 
     def inactive(self) -> Mapping[str, str]:
-        """Say why ClusterQueues take nothing, by name; those that do are left out."""
+        """Return the reason why a ClusterQueue is inactive, by name; active ones are omitted."""
 
     def used(self, name: str, now: int, *, local: bool) -> History | None:
-        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where nobody asks."""
+        """Return the recent usage of a ClusterQueue, or of the LocalQueue `namespace/name`; None if not recorded."""
 
     def facts(self) -> Pass[QueueFacts]:
-        """Give what is told of queues."""
+        """Return, in steps, the metrics that do not come from counting Workloads."""
 
     def front(self, most: int) -> Pass[list[str]]:
-        """Name up to `most` that wait in front of their queues: those who may be admitted next."""
+        """Return, in steps, the keys of up to `most` workloads at the heads of their queues: the next candidates."""
 
     def pod_sets(self, key: str) -> Sequence[PodSet]:
-        """Give the pod sets of a Workload as they count, none where it cannot be read."""
+        """Return the pod sets of a Workload with the requests that count; none if it cannot be read."""
 
     def workloads(self) -> list[str]:
-        """Give the keys of all Workloads that may have to be explained."""
+        """Return the keys of all Workloads that may need an explanation."""
 
     def stirred(self) -> Pass[list[str]]:
-        """Give the keys of those who may have another explanation since this was last asked: many have the same."""
+        """Return, in steps, the keys whose explanation may have changed since the last call, even if not considered."""
 
     def looked_at(self) -> Iterable[str]:
-        """Give the keys of those that changed, came, went or were decided about since this was last asked."""
+        """Return the keys that changed, came, went or were considered since the last call."""
 
     def explain(self, key: str, gathered: Gathered) -> Pending | None:
-        """Explain one as of the last decision; None where there is nothing to tell of it."""
+        """Return the explanation of a workload as of the last decision; None if it is not pending."""

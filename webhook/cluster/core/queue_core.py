@@ -1,7 +1,7 @@
-"""The real queue core behind `protocol.Core`: objects to a snapshot, the differences to its state, then its decisions.
+"""The queue core behind `protocol.Core`: applies changes of objects to its state, and decides.
 
-The state lives on between rounds, so that what is parked stays parked; what the objects say always wins over it. A
-round costs what was heard since the one before: no object is looked at that did not change.
+The state is kept between rounds, so that parked workloads stay parked; objects always take precedence over it. The cost
+of a round depends on the changes since the previous one: unchanged objects are not read again.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from webhook.store.objects import Object, key_of, uid_of, version_of
 log = logging.getLogger(__name__)
 
 BUDGET: Final = 500
-"""Heads considered in one call; between two calls, admission requests are answered."""
+"""Heads considered in one call; admission requests are answered between two calls."""
 
 _Key = tuple[str, str, str]
 
 
 class QueueCore:
-    """Keeps the state of the core equal to the objects of the view; a change costs what the changed objects cost."""
+    """Keeps the state of the core equal to the objects of the view. The cost is that of the changed objects."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class QueueCore:
         journal: Journal | None = None,
         left_alone: LeftAlone | None = None,
     ) -> None:
-        """Take the rules in force; `left_alone` says of namespaces why their jobs are not started here."""
+        """Take the rules in force; `left_alone` returns why the jobs of a namespace are not started."""
         self._left_alone = left_alone
         self._rules, self._reporter, self._settings = rules, reporter, settings or QueueSettings()
         self._journal = journal
@@ -63,7 +63,7 @@ class QueueCore:
         self._asked: dict[str, Counter[str]] = {}
         self._arrivals: dict[str, str] = {}
         self._doubtful: set[str] = set()
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self._looked_at: dict[str, None] = {}
         self._redefined = False
         self.revision = 0
@@ -71,7 +71,7 @@ class QueueCore:
 
     @property
     def state(self) -> State:
-        """The state as of the last round; whoever asks what would be works on a copy."""
+        """The state as of the last round; what-if questions need a copy."""
         return self._state
 
     @property
@@ -80,18 +80,18 @@ class QueueCore:
         return self._rules
 
     def snapshot(self) -> Snapshot:
-        """Give the facts as the objects have them, for whoever asks what would be; nothing is copied but lists."""
+        """Return a snapshot of the current state, for what-if questions; only lists are copied."""
         return self._state.accounting.kept(self._state.defined(tuple(self._facts.values())))
 
     def use(self, rules: Rules) -> None:
-        """Decide by other rules from now on."""
+        """Decide by other rules from now on; this ends the journal."""
         self._rules = rules
         self.revision += 1
         if self._journal is not None:
             self._journal.end()
 
     def heard(self, old: Object | None, new: Object | None) -> None:
-        """Take note of a change of an object; it counts from the next decision on."""
+        """Record a change of an object; it is applied before the next decision."""
         obj = new if new is not None else old
         if obj is None:
             return
@@ -100,7 +100,7 @@ class QueueCore:
             self._note_arrival(obj, gone=new is None)
 
     def _note_arrival(self, workload: Object, *, gone: bool) -> None:
-        """Remember a Workload's version when it was first heard of: among those of one second that is their order."""
+        """Keep the first known version of a Workload: it orders those created within the same second."""
         uid = uid_of(workload)
         if gone:
             self._arrivals.pop(uid, None)
@@ -111,7 +111,7 @@ class QueueCore:
         return in_order_of_arrival(obj, self._arrivals.get(str((obj.get("metadata") or {}).get("uid")), ""))
 
     def decide(self, now: int) -> Decisions:
-        """Bring the state up to date and decide. Where nothing changed and nobody was looked at, `revision` stays."""
+        """Apply the changes and decide. If nothing changed or was considered, `revision` stays the same."""
         at_once(self.catch_up(now))
         if self._journal is not None:
             self._journal.round(self._state, self._rules, now)
@@ -126,7 +126,7 @@ class QueueCore:
         return made
 
     def follow(self, now: int) -> None:
-        """Bring the state up to date without deciding anything: what a replica does that does not lead."""
+        """Apply the changes without deciding: for a replica that does not lead."""
         at_once(self.catch_up(now))
         self._looked_at = {}
         self._state.bind(self._rules, now)
@@ -134,15 +134,15 @@ class QueueCore:
             self._journal.end()
 
     def knows(self, name: str, *, local: bool) -> bool:
-        """Say whether a ClusterQueue, or the LocalQueue `namespace/name`, was there when the core followed last."""
+        """Return whether a ClusterQueue, or the LocalQueue `namespace/name`, is in the state."""
         return name in (self._state.local_queues if local else self._state.cluster_queues)
 
     def inactive(self) -> Mapping[str, str]:
-        """Say why ClusterQueues take nothing, by name; those that do are left out."""
+        """Return the reason why a ClusterQueue is inactive, by name; active ones are omitted."""
         return {name: line.inactive for name, line in self._state.by_queue.items() if line.inactive}
 
     def used(self, name: str, now: int, *, local: bool) -> History | None:
-        """Give what a ClusterQueue, or the LocalQueue `namespace/name`, used lately; None where nobody asks."""
+        """Return the recent usage of a ClusterQueue, or of the LocalQueue `namespace/name`; None if not recorded."""
         state = self._state
         queue = state.local_queues.get(name) if local else state.cluster_queues.get(name)
         if queue is None or state.rules is None:
@@ -151,12 +151,12 @@ class QueueCore:
         return kept if kept.at else None
 
     def shares(self) -> CurrentShares | None:
-        """Give the shares of ClusterQueues and cohorts; None where the rules do not share fairly."""
+        """Return the shares of ClusterQueues and cohorts; None without fair sharing."""
         rules = self._state.rules
         return current_shares(self._state.trees, rules) if rules is not None and rules.fair else None
 
     def facts(self) -> Pass[QueueFacts]:
-        """Give what is told of queues beside their Workloads."""
+        """Return, in steps, the metrics that do not come from counting Workloads."""
         cohorts: dict[str, CohortFacts] = {}
         for tree in list(self._state.trees):
             yield
@@ -169,43 +169,44 @@ class QueueCore:
         return QueueFacts(self.shares(), asked, self._usage(), cohorts)
 
     def _usage(self) -> dict[str, float]:
-        """Give the usage that admission fair sharing goes by, of every LocalQueue; nothing where it is not set."""
+        """Return the weighted recent usage of every LocalQueue; empty without admission fair sharing."""
         if self._settings.admission_fair_sharing is None or self._state.rules is None:
             return {}
         accounting = self._state.accounting
         return {name: accounting.weighted_usage(name, local) for name, local in self._state.local_queues.items()}
 
     def front(self, most: int) -> Pass[list[str]]:
-        """Name up to `most` that wait in front of their queues, as many of each."""
+        """Return, in steps, the keys of up to `most` workloads at the heads of their queues, as many from each."""
         queues = [queue for queue in self._state.by_queue.values() if queue.classes]
         each = -(-most // max(1, len(queues)))
-        found: list[str] = []
+        keys: list[str] = []
         for queue in queues:
             place, waiting = queue.place_of(), queue.waiting()
             first: list[Entry] = []
             while chunk := list(islice(waiting, CHUNK)):
                 first = nsmallest(each, (*first, *chunk), key=place)
                 yield
-            found += (entry.key for entry in first[: most - len(found)])
-        return found
+            keys += (entry.key for entry in first[: most - len(keys)])
+        return keys
 
     def in_order(self, queue: str) -> list[str] | None:
-        """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
+        """Return the keys of the workloads pending in a ClusterQueue, in order; None if there is no such queue."""
         return in_order(self._state, queue)
 
     def pod_sets(self, key: str) -> Sequence[PodSet]:
-        """Give the pod sets of a Workload as they count, none where it cannot be read."""
+        """Return the pod sets of a Workload with the requests that count; none if it cannot be read."""
         workload = self._facts.get(key)
         return () if workload is None else workload.pod_sets
 
     def workloads(self) -> list[str]:
-        """Give the keys of all Workloads."""
+        """Return the keys of all Workloads."""
         return list(self._state.entries)
 
     def stirred(self) -> Pass[list[str]]:
-        """Give the keys of who waits in trees that were decided in since this was last asked: numbers are a tree's.
+        """Return, in steps, the pending keys of trees that were decided on since the last call.
 
-        After a change of definitions those as well who wait in no queue, or hold what their queue may not have.
+        An explanation depends on its whole tree. After a change of definitions, entries that are not waiting in a queue
+        are returned as well.
         """
         trees, self._state.changed_trees = self._state.changed_trees, {}
         redefined, self._redefined = self._redefined, False
@@ -222,26 +223,26 @@ class QueueCore:
         return keys
 
     def looked_at(self) -> Iterable[str]:
-        """Give the keys of those that changed, came, went or were decided about since this was last asked."""
-        found, self._looked_at = self._looked_at, {}
-        return found
+        """Return the keys that changed, came, went or were considered since the last call."""
+        considered, self._looked_at = self._looked_at, {}
+        return considered
 
     def explain(self, key: str, gathered: Gathered | None = None) -> Pending | None:
-        """Explain one as of the last decision; what many share is gathered once, for who asks for many."""
+        """Return the explanation of a workload as of the last decision; `gathered` keeps what calls share."""
         return explain(self._state, key, gathered)
 
     def catch_up(self, now: int) -> Pass[None]:
-        """Apply what was heard since the last time, an object a step. What was decided may not be: it is told again.
+        """Apply the recorded changes, one object a step, including those recorded meanwhile.
 
-        Not while its write is under way: what was decided counts until then, as the write may land at any moment.
-        Between two steps the state is one of some of the changes, and what comes meanwhile is taken in as well.
+        Decided workloads are then set to what their objects say, as a decision may not have been written; not while its
+        write is in flight, as it may still succeed. Between two steps only some of the changes are applied.
         """
         reader = self._reader or self._begin(now)
         while self._steps is not None or self._changes:
             if self._steps is None:
                 _, (obj, gone) = self._changes.popitem(last=False)
                 self._steps = reader.in_steps(self._in_order(obj), gone=gone)
-            for step in self._steps:  # kept: a pass that is given up in between is gone on with by the next
+            for step in self._steps:  # kept: if a pass is abandoned, the next one continues here
                 for event in step:
                     self._apply(event)
                 yield
@@ -254,18 +255,18 @@ class QueueCore:
             self._apply(WorkloadGone(key) if facts is None else WorkloadChanged(facts))
 
     def _tell(self, reader: Reader) -> None:
-        """Log what cannot be read, once each."""
+        """Log each problem of an object once."""
         for name, problem in reader.problems.items():
-            if self._told.get(name) != problem:
+            if self._logged.get(name) != problem:
                 log.error("%s is malformed; its last good version stays in force: %s", name, problem)
-        self._told = dict(reader.problems)
+        self._logged = dict(reader.problems)
 
     def _begin(self, now: int) -> Reader:
-        """Build the state of the definitions heard of; Workloads are many, and are left to be applied one by one."""
+        """Build the state from the recorded definitions. Workloads are many, and are applied one by one afterwards."""
         self.revision += 1
         others = [key for key in self._changes if key[0] != "Workload"]
-        found = [self._changes.pop(key) for key in others]
-        definitions = [obj for obj, gone in found if not gone]
+        changes = [self._changes.pop(key) for key in others]
+        definitions = [obj for obj, gone in changes if not gone]
         reader = self._reader = Reader(definitions, tolerant=True, settings=self._settings, left_alone=self._left_alone)
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
@@ -298,7 +299,7 @@ class QueueCore:
             self._journal.event(event)
 
     def _ask(self, workload: Workload | None, sign: int) -> None:
-        """Count what a Workload asks for, while it holds nothing."""
+        """Add (`sign` 1) or subtract (-1) the requests of a pending Workload."""
         if workload is None or workload.finished or workload.admission is not None:
             return
         local = f"{workload.namespace}/{workload.queue_name}"
@@ -311,10 +312,10 @@ class QueueCore:
 
 
 def in_order_of_arrival(obj: Object, heard: str = "") -> Object:
-    """Give a Workload with the age of its job; among those of one second the uid, by which ties end, has the order.
+    """Return a Workload with the creation time of its job, and a uid that orders those of the same second.
 
-    One without a job has the version at which it was first `heard` of, and its name for a uid, so that no random number
-    decides who comes first.
+    The uid breaks ties in the queue order. Without a recorded job, it begins with `heard`, the version at which the
+    Workload was first seen, and has its name instead of the random uid, so that no random number decides.
     """
     metadata = obj.get("metadata") or {}
     if obj.get("kind") != "Workload":
@@ -323,8 +324,8 @@ def in_order_of_arrival(obj: Object, heard: str = "") -> Object:
     if not version:
         name = "/".join(key_of(obj))
         uid = f"{heard:0>20} {name}" if heard else name
-        told = {ARRIVAL: f"{metadata.get('creationTimestamp') or ''} {heard}"} if heard else {}
-        annotations = {**(metadata.get("annotations") or {}), **told}
+        arrival = {ARRIVAL: f"{metadata.get('creationTimestamp') or ''} {heard}"} if heard else {}
+        annotations = {**(metadata.get("annotations") or {}), **arrival}
         return {**obj, "metadata": {**metadata, "annotations": annotations, "uid": uid}}
     uid = f"{version:0>20} {metadata.get('uid') or ''}"
     return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}

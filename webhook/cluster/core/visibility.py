@@ -1,4 +1,4 @@
-"""What waits in a queue, in the order of the queue: the items of `visibility.kueue.x-k8s.io` (KEP 168-2)."""
+"""The pending workloads of a queue in order: the items of `visibility.kueue.x-k8s.io` (KEP 168-2)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Items = list[dict[str, Any]]
 
 
 class Line(Protocol):
-    """Knows the order of those who wait."""
+    """A core that knows the order of pending workloads."""
 
     def in_order(self, queue: str) -> list[str] | None:
-        """Give the keys of what waits in a ClusterQueue, the next first; None where there is no such queue."""
+        """Return the keys of the workloads pending in a ClusterQueue, in order; None if there is no such queue."""
 
 
 class PendingWorkloads:
-    """Answers from this replica's own view and core, whether it leads or not."""
+    """Lists pending workloads from this replica's own view and core, whether it leads or not."""
 
     def __init__(self, view: View, line: Line) -> None:
         self._view, self._line = view, line
 
     def of_cluster_queue(self, name: str, limit: int, offset: int) -> Items | None:
-        """Give what waits in a ClusterQueue; None where it does not exist."""
+        """Return the pending workloads of a ClusterQueue; None if it does not exist."""
         order = self._line.in_order(name)
         return None if order is None else list(islice(self._items(order), offset, offset + limit))
 
     def of_local_queue(self, namespace: str, name: str, limit: int, offset: int) -> Items | None:
-        """Give what waits in a LocalQueue; None where it, or its ClusterQueue, does not exist."""
-        found = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
-        order = self._line.in_order(str(at(found, ("spec", "clusterQueue")))) if found is not None else None
+        """Return the pending workloads of a LocalQueue; None if it, or its ClusterQueue, does not exist."""
+        queue = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+        order = self._line.in_order(str(at(queue, ("spec", "clusterQueue")))) if queue is not None else None
         if order is None:
             return None
         mine = (
