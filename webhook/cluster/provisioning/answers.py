@@ -1,4 +1,4 @@
-"""What a ProvisioningRequest comes to for its check: the entry of `status.admissionChecks`. Pure."""
+"""The entry of `status.admissionChecks` that follows from the conditions of a ProvisioningRequest. Pure."""
 
 from __future__ import annotations
 
@@ -17,50 +17,53 @@ NOT_NEEDED: Final = "the provisioning request is not needed"
 CONSUMES: Final = "autoscaling.x-k8s.io/consume-provisioning-request"
 CLASS: Final = "autoscaling.x-k8s.io/provisioning-class-name"
 _OVER: Final = {"Failed": "failure", "BookingExpired": "booking expired"}
-"""Conditions after which a request is made again, and how that is said."""
+"""Conditions after which a new request is made -> the text for it in messages."""
 
 
 def is_over(request: Object, workload: Object) -> bool:
-    """Say whether another request is to be made; a booking that ended after the Workload was admitted did its part."""
+    """Return whether a request has ended unsuccessfully; an expired booking has not if the Workload is admitted."""
     return holds(request, "Failed") or (holds(request, "BookingExpired") and not holds(workload, ADMITTED))
 
 
 def answer(row: Object, request: Object, workload: Object, config: ProvisioningRequestConfigSpec, now: str) -> Object:
-    """Give the entry of a check after its latest request; the same where nothing changed."""
+    """Return the entry of a check after its latest request; the same entry if nothing changed."""
     over = next((type_ for type_ in _OVER if holds(request, type_)), "")
     revoked = holds(request, "CapacityRevoked")
     if over == "Failed" or (over and not revoked):
         return _again(row, request, workload, over, config.retry_strategy, now) if is_over(request, workload) else row
     if revoked:
-        return said(row, REJECTED, _message(request, "CapacityRevoked"), now)
+        return with_state(row, REJECTED, _message(request, "CapacityRevoked"), now)
     if holds(request, "Provisioned"):
         if row.get("state") == READY:
             return row
-        new = said(row, READY, _message(request, "Provisioned"), now)
+        new = with_state(row, READY, _message(request, "Provisioned"), now)
         return {**new, "podSetUpdates": _updates(request, workload, config)}
     if holds(request, "Accepted"):
         eta = find(request, "Provisioned")
-        return row if eta is None else said(row, PENDING, str(eta.get("message") or ""), now)
-    return said(row, PENDING, "", now)
+        return row if eta is None else with_state(row, PENDING, str(eta.get("message") or ""), now)
+    return with_state(row, PENDING, "", now)
 
 
-def said(row: Object, state: str, message: str, now: str) -> Object:
-    """Give an entry with a state and a message; its time changes with its state."""
+def with_state(row: Object, state: str, message: str, now: str) -> Object:
+    """Return an entry with a state and a message; its transition time changes only if the state does."""
     changed = {} if row.get("state") == state else {"state": state, "lastTransitionTime": now}
     return {**row, **changed, "message": message[:32768]}
 
 
 def _again(row: Object, request: Object, workload: Object, why: str, strategy: RetryStrategy, now: str) -> Object:
-    """Ask for another try, later each time; refuse after too many. An attempt that was answered for already waits."""
+    """Return the entry after a failed attempt: Retry with exponential back-off, Rejected after too many.
+
+    If the attempt has already been counted in `retryCount`, only the message changes.
+    """
     attempt = attempt_of(request, key_of(workload)[1], str(row.get("name")))
     message, tried = _message(request, why), int(row.get("retryCount") or 0)
     if attempt > strategy.backoff_limit_count:
-        return said(row, REJECTED, message, now)
+        return with_state(row, REJECTED, message, now)
     message = f"Retrying after {_OVER[why]}: {message}"
     if attempt <= tried:
         return {**row, "message": message}
     wait = min(strategy.backoff_base_seconds * 2 ** min(tried, 31), strategy.backoff_max_seconds)
-    return {**said(row, RETRY, message, now), "requeueAfterSeconds": wait}
+    return {**with_state(row, RETRY, message, now), "requeueAfterSeconds": wait}
 
 
 def _message(request: Object, type_: str) -> str:
@@ -68,7 +71,7 @@ def _message(request: Object, type_: str) -> str:
 
 
 def _updates(request: Object, workload: Object, config: ProvisioningRequestConfigSpec) -> list[dict[str, Any]]:
-    """Give what the pods get: which request they use, and the node labels that its details name."""
+    """Return the pod set updates: annotations with the request to consume, and node labels from its details."""
     name = key_of(request)[1]
     pod_sets = {template_name(name, str(p.get("name"))): p.get("name") for p in at(workload, ("spec", "podSets")) or ()}
     annotations = {CONSUMES: name, CLASS: at(request, ("spec", "provisioningClassName"))}

@@ -1,7 +1,7 @@
-"""Keeps the ProvisioningRequests of Workloads and the answers of their checks; and says which checks are active.
+"""Manages the ProvisioningRequests of Workloads, their check entries, and the condition `Active` of the checks.
 
-A Workload is looked at when it, one of its requests, a check or a configuration changed. A cluster that does not serve
-ProvisioningRequests has no checks of this kind that are active.
+A Workload is processed when it, one of its requests, a check or a configuration changed. If the cluster does not serve
+ProvisioningRequests, checks of this kind are inactive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from webhook.cluster.api.kinds import ADMISSION_CHECK, FLAVOR, PROVISIONING_CONF
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.pace import Slice
-from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, said
+from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, with_state
 from webhook.cluster.provisioning.requests import CONTROLLER, attempt_of, config_of, last, made, owner_reference, wanted
 from webhook.cluster.workloads.admission_checks import PENDING, READY, states_of
 from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED
@@ -38,7 +38,7 @@ _HEARD: Final = _SHARED | {(g.group, g.kind) for g in (WORKLOAD, PROVISIONING_RE
 
 
 class Provisioner:
-    """Looks at Workloads whose checks are of this kind."""
+    """Processes Workloads with checks of this kind."""
 
     def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder) -> None:
         self._view, self._writer, self._events = view, writer, events
@@ -46,7 +46,7 @@ class Provisioner:
         self._all, self._served = True, False
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view."""
+        """Record a change in the view."""
         obj = new if new is not None else old
         if obj is None or (gvk.group, gvk.kind) not in _HEARD:
             return
@@ -58,22 +58,22 @@ class Provisioner:
             self._due[key_of(obj)[0], str(owner.get("name"))] = None
 
     def look_at_all(self) -> None:
-        """Look at everything the next time."""
+        """Process everything in the next run."""
         self._all = True
 
     async def run(self) -> None:
-        """Look at what changed. Raises NotLeading."""
-        served, this = self._view.mirror(PROVISIONING_REQUEST).synced.is_set(), Slice()
+        """Process what has changed. Raises NotLeading."""
+        served, time_slice = self._view.mirror(PROVISIONING_REQUEST).synced.is_set(), Slice()
         if self._all or served != self._served:
             self._all, self._served = False, served
             await self._checks()
             for each in self._view.mirror(WORKLOAD).all():
-                await this.give_way()
+                await time_slice.give_way()
                 if self._concerns(each):
                     self._due[key_of(each)] = None
         due, self._due = self._due, {}
         for namespace, name in due:
-            await this.give_way()
+            await time_slice.give_way()
             workload = self._view.mirror(WORKLOAD).get(name, namespace)
             if workload is None or not self._concerns(workload):
                 continue
@@ -89,15 +89,15 @@ class Provisioner:
         return any(self._config(str(row.get("name")))[0] for row in states_of(workload))
 
     async def _checks(self) -> None:
-        """Say of each check of this kind whether its configuration is there."""
+        """Write the condition `Active` of each check of this kind: whether its configuration can be used."""
         for check in self._view.mirror(ADMISSION_CHECK).all():
             mine, config, problem = self._config(key_of(check)[1])
             if not mine:
                 continue
-            told = ("BadParametersRef", problem) if config is None else ("Active", "The admission check is active")
-            if same(check, "Active", config is not None, *told):
+            condition = ("BadParametersRef", problem) if config is None else ("Active", "The admission check is active")
+            if same(check, "Active", config is not None, *condition):
                 continue
-            rows = with_condition(conditions_of(check), "Active", config is not None, *told, self._writer.stamp())
+            rows = with_condition(conditions_of(check), "Active", config is not None, *condition, self._writer.stamp())
             try:
                 await self._writer.status(check, {**(check.get("status") or {}), "conditions": rows})
             except StoreError as error:
@@ -105,13 +105,13 @@ class Provisioner:
                 self._all = True
 
     def _config(self, check: str) -> tuple[bool, ProvisioningRequestConfigSpec | None, str]:
-        """Say whether a check is of this kind; give its configuration, or why there is none."""
-        found = self._view.mirror(ADMISSION_CHECK).get(check)
-        if found is None or at(found, ("spec", "controllerName")) != CONTROLLER:
+        """Return whether a check is of this kind, and its configuration, or None and the problem."""
+        admission_check = self._view.mirror(ADMISSION_CHECK).get(check)
+        if admission_check is None or at(admission_check, ("spec", "controllerName")) != CONTROLLER:
             return False, None, ""
         if not self._served:
             return True, None, "the cluster does not serve provisioningrequests.autoscaling.x-k8s.io"
-        ref = at(found, ("spec", "parameters")) or {}
+        ref = at(admission_check, ("spec", "parameters")) or {}
         if ref.get("kind") != PROVISIONING_CONFIG.kind or not ref.get("name"):
             return True, None, "spec.parameters names no ProvisioningRequestConfig"
         config = self._view.mirror(PROVISIONING_CONFIG).get(str(ref["name"]))
@@ -151,7 +151,7 @@ class Provisioner:
                 yield request
 
     async def _answer(self, workload: Object, states: list[Object]) -> Object:
-        """Write the entries, and tell of those that changed their state."""
+        """Write the check entries, and record an Event for each changed state."""
         before = {row.get("name"): row.get("state") for row in states_of(workload)}
         new = await self._writer.status(workload, {**workload["status"], "admissionChecks": states})
         for row in states:
@@ -162,7 +162,7 @@ class Provisioner:
         return new
 
     async def _ask(self, workload: Object, row: Object, request: Object | None) -> None:
-        """Make the request of the next attempt, where there is none, or the last one is over and that is answered."""
+        """Create the request of the next attempt, if there is none, or the last is over and its entry reset."""
         name = str(row.get("name"))
         _, config, _ = self._config(name)
         if config is None or row.get("state") == READY or not wanted(workload, config):
@@ -183,7 +183,7 @@ class Provisioner:
         self._events.tell(workload, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{key_of(new)[1]}"')
 
     async def _create(self, request: Object, templates: list[Object]) -> None:
-        """Create the templates before the request, which is theirs then: nobody sees a request without them."""
+        """Create the templates before the request, so that it is never seen without them; then make it their owner."""
         for template in templates:
             with suppress(AlreadyExists):
                 await self._writer.create(template)
@@ -205,7 +205,7 @@ def _state(
     row: Object, request: Object | None, workload: Object, config: ProvisioningRequestConfigSpec | None, now: str
 ) -> Object:
     if config is None:
-        return said(row, PENDING, INACTIVE, now)
+        return with_state(row, PENDING, INACTIVE, now)
     if not wanted(workload, config):
-        return row if row.get("state") == READY else {**said(row, READY, NOT_NEEDED, now), "podSetUpdates": []}
+        return row if row.get("state") == READY else {**with_state(row, READY, NOT_NEEDED, now), "podSetUpdates": []}
     return row if request is None else answer(row, request, workload, config, now)

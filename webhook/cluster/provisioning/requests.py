@@ -1,6 +1,6 @@
-"""A ProvisioningRequest and its PodTemplates, made from a Workload that has quota; which of several is the last. Pure.
+"""Builds a ProvisioningRequest and its PodTemplates for a Workload with quota, and finds the latest one. Pure.
 
-Names, labels and fields are Kueue's (KEP 1136), so that requests of a Kueue that was there before are found.
+Names, labels and fields are Kueue's (KEP 1136), so that requests made by a Kueue are found.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from webhook.store.objects import Object, key_of, uid_of
 CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 MANAGED: Final = {"kueue.x-k8s.io/managed": "true"}
 PASSED_ON: Final = "provreq.kueue.x-k8s.io/"
-"""What annotations of a Workload begin with that become parameters of its requests."""
+"""Prefix of annotations of a Workload that become parameters of its requests."""
 _LONGEST: Final = 247
 
 
 @dataclass(frozen=True, slots=True)
 class MergedPodSets:
-    """Pods that are asked for together: those of `pod_set`, and of others like it."""
+    """Pods that are requested together: those of `pod_set`, and of similar pod sets merged into it."""
 
     pod_set: Object
     assignment: Object
@@ -42,19 +42,19 @@ def config_of(obj: Object) -> ProvisioningRequestConfigSpec:
 
 
 def name_of(workload: str, check: str, attempt: int) -> str:
-    """Name the request of an attempt, from 1."""
+    """Return the name of the request of an attempt; attempts count from 1."""
     return _limited(f"{workload}-{check}-{attempt}")
 
 
 def template_name(request: str, pod_set: str) -> str:
-    """Name the PodTemplate of a pod set."""
+    """Return the name of the PodTemplate of a pod set."""
     return _limited(f"ppt-{request}-{pod_set}")
 
 
 def attempt_of(request: Object, workload: str, check: str) -> int:
-    """Give the number of a request's attempt; 0 where it belongs to another Workload or check."""
-    found = re.fullmatch(re.escape(_limited(f"{workload}-{check}-")) + "([0-9]+)", key_of(request)[1])
-    return int(found[1]) if found else 0
+    """Return the number of a request's attempt; 0 if it belongs to another Workload or check."""
+    match = re.fullmatch(re.escape(_limited(f"{workload}-{check}-")) + "([0-9]+)", key_of(request)[1])
+    return int(match[1]) if match else 0
 
 
 def _limited(name: str) -> str:
@@ -67,24 +67,24 @@ def _limited(name: str) -> str:
 def last(
     requests: Iterable[Object], workload: Object, check: str, config: ProvisioningRequestConfigSpec
 ) -> Object | None:
-    """Give the request of the latest attempt that is as its configuration says, None where there is none."""
+    """Return the request of the latest attempt that matches the configuration, None if there is none."""
     name = key_of(workload)[1]
     mine = [r for r in requests if attempt_of(r, name, check) and _is_as(r, config)]
     return max(mine, key=lambda request: attempt_of(request, name, check), default=None)
 
 
 def _is_as(request: Object, config: ProvisioningRequestConfigSpec) -> bool:
-    given = at(request, ("spec", "parameters")) or {}
+    parameters = at(request, ("spec", "parameters")) or {}
     same_class = at(request, ("spec", "provisioningClassName")) == config.provisioning_class_name
-    return same_class and all(given.get(key) == value for key, value in config.parameters.items())
+    return same_class and all(parameters.get(key) == value for key, value in config.parameters.items())
 
 
 def wanted(workload: Object, config: ProvisioningRequestConfigSpec) -> list[MergedPodSets]:
-    """Give the pods that are to be asked for; none where no pod set has any, or asks for a managed resource."""
-    given = {row.get("name"): row for row in at(workload, ("status", "admission", "podSetAssignments")) or ()}
+    """Return the pods to request; none if no pod set has any, or none requests a managed resource."""
+    assignments = {row.get("name"): row for row in at(workload, ("status", "admission", "podSetAssignments")) or ()}
     out: list[MergedPodSets] = []
     for pod_set in at(workload, ("spec", "podSets")) or ():
-        assignment = given.get(pod_set.get("name"))
+        assignment = assignments.get(pod_set.get("name"))
         if assignment is None or not _uses(pod_set, config.managed_resources):
             continue
         count = assignment.get("count")
@@ -120,7 +120,7 @@ def _alike(one: Object, other: Object, policy: str | None) -> bool:
 
 
 def _needs(pod_set: Object) -> tuple[Any, ...]:
-    """Give what of a pod set a scheduler looks at."""
+    """Return the fields of a pod set that matter to a scheduler."""
     spec = at(pod_set, ("template", "spec")) or {}
     fields = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")
     asks = [
@@ -133,7 +133,7 @@ def _needs(pod_set: Object) -> tuple[Any, ...]:
 def made(
     workload: Object, check: str, attempt: int, config: ProvisioningRequestConfigSpec, flavors: Mapping[str, Object]
 ) -> tuple[Object, list[Object]]:
-    """Give the request of an attempt, and the templates of its pods; the Workload owns all of them."""
+    """Return the request of an attempt and its PodTemplates, all owned by the Workload."""
     namespace, name = key_of(workload)
     request_name = name_of(name, check, attempt)
     templates, pod_sets = [], []
@@ -172,6 +172,6 @@ def _metadata(owner: Object, namespace: str, name: str) -> dict[str, Any]:
 
 
 def owner_reference(owner: Object) -> dict[str, Any]:
-    """Name an object as the controller of another."""
+    """Return an ownerReference to `owner` as the controller."""
     named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": key_of(owner)[1], "uid": uid_of(owner)}
     return {**named, "controller": True}

@@ -1,1 +1,1 @@
-"""The status of ClusterQueues and LocalQueues, and their metrics: counted from their Workloads."""
+"""The status and metrics of ClusterQueues and LocalQueues, counted from their Workloads."""

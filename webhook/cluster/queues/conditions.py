@@ -1,6 +1,6 @@
-"""Whether a ClusterQueue or a LocalQueue takes work, and why not: reason and message of its condition `Active`. Pure.
+"""The condition `Active` of a ClusterQueue or a LocalQueue: status, reason and message. Pure.
 
-Reasons and messages are those that clients of Kueue read; what only Sluice refuses has the reason `Inactive`.
+Reasons and messages are Kueue's, for its clients; reasons of Sluice's own become `Inactive`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOT_TO: Final = "Can't submit new workloads to clusterQueue"
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """`status` is active, pending or terminating, as the metric has it."""
+    """Whether a queue is active. `status` is that of the metric: active, pending or terminating."""
 
     status: str = "active"
     reason: str = "Ready"
@@ -29,7 +29,10 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What ClusterQueues may name: flavors, and checks with whether they are active; `inactive` are those refused."""
+    """Objects that ClusterQueues refer to: flavors, and checks by whether they are active.
+
+    `inactive` has the reason why the core does not use a ClusterQueue, by name.
+    """
 
     flavors: frozenset[str]
     checks: Mapping[str, bool]
@@ -37,24 +40,24 @@ class Known:
 
     @classmethod
     def of(cls, flavors: Iterable[Object], checks: Iterable[Object], inactive: Mapping[str, str]) -> Known:
-        """Read the objects."""
+        """Collect the names and states of the objects."""
         names = frozenset(key_of(flavor)[1] for flavor in flavors)
         return cls(names, {key_of(check)[1]: holds(check, "Active") for check in checks}, inactive)
 
 
 def flavors_of(queue: Object) -> Iterator[Any]:
-    """Give the quotas of a ClusterQueue, flavor by flavor."""
+    """Yield the flavor quotas of a ClusterQueue."""
     for group in at(queue, ("spec", "resourceGroups")) or ():
         yield from group.get("flavors") or ()
 
 
 def of_cluster_queue(queue: Object, known: Known) -> Activity:
-    """Say whether a ClusterQueue takes work."""
+    """Return whether a ClusterQueue is active."""
     if at(queue, ("metadata", "deletionTimestamp")):
         return Activity("terminating", "Terminating", f"{_NO}; clusterQueue is terminating")
-    found = list(_problems(queue, known))
-    if found:
-        return Activity("pending", found[0][0], f"{_NO}: {', '.join(text for _, text in found)}.")
+    problems = list(_problems(queue, known))
+    if problems:
+        return Activity("pending", problems[0][0], f"{_NO}: {', '.join(text for _, text in problems)}.")
     why = known.inactive.get(key_of(queue)[1])
     return Activity("pending", "Inactive", f"{_NO}: {why}.") if why else Activity()
 
@@ -74,7 +77,7 @@ def _problems(queue: Object, known: Known) -> Iterator[tuple[str, str]]:
 
 
 def of_local_queue(queue: Object, target: Activity | None) -> Activity:
-    """Say whether a LocalQueue takes work; `target` is that of its ClusterQueue, None where there is none."""
+    """Return whether a LocalQueue is active; `target` is that of its ClusterQueue, None if it does not exist."""
     if is_stopped(queue):
         return Activity("pending", "Stopped", "LocalQueue is stopped")
     if target is None:

@@ -1,6 +1,6 @@
-"""How many Workloads each queue has, waiting and with quota, and what they use: kept up to date by events. Pure.
+"""Counts of pending, reserving and admitted Workloads and their usage, by queue, kept up to date by events. Pure.
 
-A change costs what the changed Workload costs; whoever reads the counts looks at queues, not at Workloads.
+The cost of a change is that of the changed Workload; reading the counts depends on the number of queues only.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ from webhook.store.objects import Object, key_of
 
 FlavorResource = tuple[str, str]
 Way = tuple[str, str]
-"""The LocalQueue (`namespace/name`) of Workloads, and the ClusterQueue of their admission, "" while they wait."""
+"""The LocalQueue (`namespace/name`) of Workloads, and the ClusterQueue of their admission, "" while pending."""
 
 
 Waits = tuple[str, str]
-"""Why a Workload is not admitted: the reason of its condition `Admitted`, and that of `QuotaReserved` behind it."""
+"""Why a Workload is not admitted: the reasons of its conditions `Admitted` and `QuotaReserved`."""
 
 
 @dataclass(slots=True)
 class WorkloadCount:
-    """Workloads that came one way, and their usage in the core's numbers; `unadmitted` are those before admission."""
+    """Counts of the Workloads of one `Way`, and their usage in the core's integers.
+
+    `unadmitted` counts those not admitted, by reason.
+    """
 
     pending: int = 0
     reserving: int = 0
@@ -45,7 +48,7 @@ class WorkloadCount:
 
 
 class WorkloadCounts:
-    """Counts of all Workloads; `inadmissible` has how many of a LocalQueue are parked."""
+    """Counts of all Workloads; `inadmissible` is the number of parked ones by LocalQueue."""
 
     def __init__(self) -> None:
         self.by_way: dict[Way, WorkloadCount] = {}
@@ -54,13 +57,13 @@ class WorkloadCounts:
         self._parked: set[str] = set()
 
     def heard(self, old: Object | None, new: Object | None) -> None:
-        """Take note of a Workload as it was and as it is; None where it was not there, or is gone."""
+        """Record a change of a Workload; None means that it did not exist, or is deleted."""
         for workload, sign in ((old, -1), (new, 1)):
             if workload is not None:
                 self._count(workload, sign)
 
     def parked(self, key: str, is_parked: bool) -> None:
-        """Take note of whether a Workload, `namespace/name`, waits for something to change."""
+        """Record whether the Workload `namespace/name` is parked: inadmissible until something changes."""
         if is_parked != (key in self._parked):
             (self._parked.add if is_parked else self._parked.remove)(key)
             if (local := self._local_of.get(key)) is not None:
@@ -100,7 +103,7 @@ class WorkloadCounts:
 
 
 def unadmitted(workload: Object) -> Waits | None:
-    """Say why a Workload is not admitted, in the words of its conditions; None where it is, or is about to go."""
+    """Return the reasons why a Workload is not admitted; None if it is admitted, finished or being deleted."""
     if holds(workload, ADMITTED) or holds(workload, FINISHED) or at(workload, ("metadata", "deletionTimestamp")):
         return None
     admitted, reserved = find(workload, ADMITTED), find(workload, QUOTA_RESERVED)
@@ -121,7 +124,7 @@ def _hold(count: WorkloadCount, workload: Object, sign: int) -> None:
 
 
 def _usage(workload: Object) -> list[tuple[FlavorResource, int]]:
-    """Give what a Workload's admission uses; nothing where it cannot be read."""
+    """Return the usage of a Workload's admission; nothing if it is malformed."""
     try:
         return [
             ((pods.flavors.get(resource) or "", resource), amount)

@@ -1,7 +1,7 @@
-"""Gauges of ClusterQueues and LocalQueues under Kueue's names and labels: made of the latest counts when they are read.
+"""Gauges of ClusterQueues and LocalQueues under Kueue's names and labels, computed from the latest counts when read.
 
-A thousand queues have thirty thousand samples; making them whenever a count changes would keep reviews waiting. A queue
-that is gone is gone from them too.
+A thousand queues have thirty thousand samples; updating them whenever a count changes would delay admission requests.
+Series of deleted queues disappear.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _SHARE: Final = "Thousandths borrowed of what is lent, by weight; NaN where one 
 
 
 class QueueGauges(Collector):
-    """The gauges of one replica. They may be read in another thread: counts that are shown do not change."""
+    """The gauges of one replica. They may be read in another thread: the counts are not changed afterwards."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._shown: tuple[QueueCounts, str] = QueueCounts({}, {}), ""
         registry.register(self)
 
     def clear(self) -> None:
-        """Show nothing: another replica leads."""
+        """Export nothing: this replica does not lead."""
         self._shown = QueueCounts({}, {}), ""
 
     def show(self, counts: QueueCounts, role: str) -> None:
-        """Show these counts from now on."""
+        """Export these counts from now on."""
         self._shown = counts, role
 
     def collect(self) -> Iterator[Metric]:
-        """Give all families, for a registry."""
+        """Yield all metric families, for a registry."""
         counts, role = self._shown
         yield from _of_cluster_queues(counts.cluster_queues.values(), role)
         yield from _of_waiting(counts.cluster_queues.values(), role)
@@ -84,7 +84,7 @@ def _of_cluster_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metr
 
 
 def _of_waiting(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
-    """Give what ended and what waits, and for what, of ClusterQueues."""
+    """Yield finished and pending Workloads, and pending requests, of ClusterQueues."""
     finished = _gauge("finished_workloads", "Finished workloads that are not deleted yet.", "cluster_queue")
     unadmitted = _gauge("unadmitted_workloads", _UNADMITTED, "cluster_queue", *_WHY)
     asked = _gauge("cluster_queue_resource_pending", "Requests of pending workloads.", "cluster_queue", "resource")
@@ -119,7 +119,7 @@ def _of_local_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric
 
 
 def _of_use_and_waiting(counts: Iterable[QueueCount], role: str) -> Iterator[Metric]:
-    """Give what ended, what waits and why, and the usage that admission goes by, of LocalQueues."""
+    """Yield finished, pending and unadmitted Workloads, and the weighted usage, of LocalQueues."""
     finished = _gauge("local_queue_finished_workloads", "Finished workloads that are not deleted yet.", *_QUEUE)
     unadmitted = _gauge("local_queue_unadmitted_workloads", _UNADMITTED, *_QUEUE, "cluster_queue", *_WHY)
     words = "Decayed usage that admission fair sharing goes by, weighted."
@@ -148,7 +148,7 @@ def _of_shares(counts: QueueCounts, role: str) -> Iterator[Metric]:
 
 
 def _of_cohorts(counts: QueueCounts, role: str) -> Iterator[Metric]:
-    """Give the places of cohorts and queues in their trees, and the sums of all below a cohort."""
+    """Yield the place of cohorts and queues in their trees, and the quota and counts of each cohort's subtree."""
     cell = ("cohort", *_CELL)
     quota = _gauge("cohort_subtree_quota", "Quota of a cohort with all below it.", *cell)
     held = _gauge("cohort_subtree_resource_reservations", "Quota reserved in a cohort and below it.", *cell)
@@ -173,7 +173,7 @@ def _of_cohorts(counts: QueueCounts, role: str) -> Iterator[Metric]:
 
 
 def _above(cohort: str, cohorts: Mapping[str, CohortFacts]) -> Iterator[str]:
-    """Name a cohort and those above it; a circle ends where it began."""
+    """Yield a cohort and its ancestors; a cycle ends where it began."""
     seen: set[str] = set()
     while cohort in cohorts and cohort not in seen:
         seen.add(cohort)

@@ -1,7 +1,7 @@
-"""Which objects of the queue can be let go: those that are being deleted, and that nobody uses any more. Pure.
+"""Finds the objects whose finalizer can be removed: they are being deleted, and no longer in use. Pure.
 
-The policy `in-use` gives queues and flavors the finalizer when they are created, and the leader gives it to checks, as
-Kueue's webhooks and controllers do.
+The policy `in-use` adds the finalizer to queues and flavors on creation; the leader adds it to checks and topologies,
+as Kueue's webhooks and controllers do.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from webhook.store.objects import Object, key_of
 
 
 def unheld(queues: Iterable[Object], counts: Mapping[str, QueueCount]) -> list[Object]:
-    """Give the ClusterQueues that are being deleted, and whose quota nobody holds; one not counted yet is not given."""
-    found = ((queue, counts.get(key_of(queue)[1])) for queue in _leaving(queues))
-    return [queue for queue, count in found if count is not None and not count.reserving]
+    """Return the ClusterQueues that are being deleted and have no reserving Workload; omits those not yet counted."""
+    counted = ((queue, counts.get(key_of(queue)[1])) for queue in _leaving(queues))
+    return [queue for queue, count in counted if count is not None and not count.reserving]
 
 
 def unnamed(objects: Iterable[Object], users: Iterable[Object]) -> list[Object]:
-    """Give the flavors, checks and topologies that are being deleted, and that none of these objects names."""
+    """Return the flavors, checks and topologies that are being deleted and that no `users` object refers to."""
     if not (going := list(_leaving(objects))):
         return []
     named = {pair for user in users for pair in _names(user)}
@@ -29,7 +29,7 @@ def unnamed(objects: Iterable[Object], users: Iterable[Object]) -> list[Object]:
 
 
 def unmarked(objects: Iterable[Object]) -> list[Object]:
-    """Give the checks and topologies that have no finalizer of ours yet."""
+    """Return the checks and topologies without our finalizer."""
     return [obj for obj in objects if not obj["metadata"].get("deletionTimestamp") and not is_marked(obj)]
 
 
@@ -40,7 +40,7 @@ def _leaving(objects: Iterable[Object]) -> Iterator[Object]:
 
 
 def _names(user: Object) -> Iterator[tuple[str, str]]:
-    """Give kind and name of what a ClusterQueue or a flavor names."""
+    """Yield kind and name of the objects that a ClusterQueue or a flavor refers to."""
     if topology := at(user, ("spec", "topologyName")):
         yield "Topology", str(topology)
     for group in at(user, ("spec", "resourceGroups")) or ():

@@ -1,7 +1,7 @@
-"""Figures of the queues: under Kueue's own names where the fact is the same, so that its dashboards go on working.
+"""Metrics of the queues, under Kueue's names if the meaning is the same, so that its dashboards work.
 
-Rounds are counted here, Workloads in `workload_metrics.py`; gauges are made of the latest counts (`gauges.py`). Labels
-as in Kueue 0.20.
+Rounds are counted here, Workloads in `workload_metrics.py`; gauges are computed from the latest counts (`gauges.py`).
+Labels as in Kueue 0.20.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class QueueMetrics:
     def __init__(self, registry: CollectorRegistry, role: str = "standalone") -> None:
         self._role = role
         self.traced: Callable[[Decisions, int], None] | None = None
-        """Told of each round too, where rounds are traced; with its milliseconds, writes and all."""
+        """Also called with each round and its duration in milliseconds, including writes, if tracing is on."""
         self.workloads = WorkloadMetrics(registry, lambda: self._role)
         self._attempts = Counter(
             "kueue_admission_attempts_total", "Scheduling rounds.", ["result", ROLE], registry=registry
@@ -47,7 +47,7 @@ class QueueMetrics:
         self._leads = Gauge("sluice_leader", "1 while this replica is the leader.", registry=registry)
 
     def leads(self, yes: bool) -> None:
-        """Note whether this replica leads."""
+        """Record whether this replica leads."""
         self._leads.set(int(yes))
         if not yes:
             self._queues.clear()
@@ -55,7 +55,7 @@ class QueueMetrics:
             self._role = "leader" if yes else "follower"
 
     def cycle(self, decisions: Decisions, deciding: float, writing: float) -> None:
-        """Note a round, and the seconds that it took to decide and to write."""
+        """Record a round, and the seconds that it took to decide and to write."""
         result = "success" if decisions.admitted else "inadmissible"
         self._attempts.labels(result, self._role).inc()
         self._attempt_time.labels(result, self._role).observe(deciding)
@@ -64,7 +64,7 @@ class QueueMetrics:
             self.traced(decisions, round(1000 * (deciding + writing)))
 
     def tallies(self, counts: QueueCounts) -> None:
-        """Set the gauges from the state of the queues; the series of what is gone go."""
+        """Update the gauges from the counts; series of deleted queues are removed."""
         names = self.workloads.names
         shown = {
             key: count

@@ -1,4 +1,4 @@
-"""What metrics have to know of queues: which cohorts a ClusterQueue is in, and which LocalQueues are shown."""
+"""What metrics need to know of queues: the cohorts above a ClusterQueue, and which LocalQueues have metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.kube.selectors import compile_selector
 
 
 class QueueNames:
-    """Answers from the view; without one nothing is known, and every LocalQueue is shown."""
+    """Reads queues from the view. Without a view no cohort is known, and every LocalQueue has metrics."""
 
     def __init__(self, view: View | None = None, settings: QueueSettings | None = None) -> None:
         self._view = view
@@ -23,17 +23,17 @@ class QueueNames:
         self._selects = compile_selector(local.selector) if local.selector is not None else None
 
     def shows(self, name: str, namespace: str) -> bool:
-        """Say whether a LocalQueue is there, and the settings ask for its metrics."""
+        """Return whether a LocalQueue exists, and the settings select it for metrics."""
         if self._view is None:
             return self._on
-        found = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
-        return found is not None and self.selects(found)
+        queue = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+        return queue is not None and self.selects(queue)
 
     def selects(self, local: Mapping[str, Any]) -> bool:
-        """Say the same of a LocalQueue that is there."""
+        """Return whether the settings select this LocalQueue for metrics."""
         labels = at(local, ("metadata", "labels")) or {}
         return self._on and (self._selects is None or self._selects(labels))
 
     def cohorts(self, queue: str) -> Iterator[str]:
-        """Name the cohorts above a ClusterQueue, the nearest first."""
+        """Yield the cohorts above a ClusterQueue, the nearest first."""
         return cohorts_above(self._view, queue) if self._view is not None else iter(())

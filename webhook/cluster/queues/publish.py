@@ -1,6 +1,6 @@
-"""Writes counts, usage and the condition `Active` into the queues' status, and the gauges; only on change.
+"""Writes the status of queues (counts, usage, the condition `Active`) if it has changed, and updates the gauges.
 
-What is being deleted and no longer in use is let go. A write that the API server refuses is tried again once a minute.
+Finalizers of objects that are being deleted and no longer in use are removed. A refused write is retried once a minute.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from webhook.store.objects import Object, key_of, uid_of
 log = logging.getLogger(__name__)
 
 AGAIN: Final = 5_000
-"""Milliseconds after which it is looked at again though nothing was heard: what was used lately changes by itself."""
+"""Milliseconds after which the status is computed without any change: the recent usage decays with time."""
 REFUSED: Final = 60_000
-"""Milliseconds after which a write that was refused is tried again: rights or a CRD must change first."""
+"""Milliseconds until a refused write is retried: permissions or a CRD must change first."""
 _STATUS: Final = "status"
 _FINALIZERS: Final = "finalizers"
 _NOT_WRITTEN: Final = "cannot write the %s of %s %s: %s"
@@ -39,7 +39,7 @@ _SHOWN: Final = frozenset(
 
 
 class Publisher:
-    """Writes what the view says of the queues."""
+    """Writes the status of queues, and the finalizers of what they use."""
 
     def __init__(self, means: Means, report: QueueMetrics, core: Core, counts: WorkloadCounts) -> None:
         self._view, self._writer, self._clock_ms = means.view, means.writer, means.clocks.milliseconds
@@ -48,7 +48,7 @@ class Publisher:
         self._refused: dict[tuple[str, str], int] = {}
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view."""
+        """Record a change in the view."""
         if (gvk.group, gvk.kind) not in _SHOWN:
             return
         self._changed = True
@@ -58,8 +58,8 @@ class Publisher:
             for what in (_STATUS, _FINALIZERS):
                 self._refused.pop((what, uid_of(old)), None)
 
-    def _is_news(self) -> bool:
-        """Say whether anything may have to be written: since the last time, or because a while has passed."""
+    def _is_due(self) -> bool:
+        """Return whether the status must be computed: something changed, or AGAIN milliseconds have passed."""
         now, revision = self._clock_ms(), self._core.revision
         if not self._changed and revision == self._revision and now < self._last + AGAIN:
             return False
@@ -67,8 +67,8 @@ class Publisher:
         return True
 
     async def publish(self) -> None:
-        """Bring the status of every queue up to date that the core knows, with what is in use."""
-        if not self._is_news():
+        """Update the status of every queue that the core knows, and the finalizers of what they use."""
+        if not self._is_due():
             return
         queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
@@ -76,15 +76,15 @@ class Publisher:
         facts = await in_slices(self._core.facts())
         counts = await in_slices(tally(queues, doors, known, self._counts, facts))
         self._report.tallies(counts)
-        stamp, this = self._writer.stamp(), Slice()
+        stamp, time_slice = self._writer.stamp(), Slice()
         for queue in queues:
-            await this.give_way()
+            await time_slice.give_way()
             name = key_of(queue)[1]
             if self._core.knows(name, local=False):
                 used = self._core.used(name, self._last, local=False)
                 await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
         for door in doors:
-            await this.give_way()
+            await time_slice.give_way()
             name = "/".join(key_of(door))
             if self._core.knows(name, local=True):
                 used = self._core.used(name, self._last, local=True)
@@ -94,10 +94,10 @@ class Publisher:
         await self._mark_and_let_go(counts)
 
     async def _mark_and_let_go(self, counts: QueueCounts) -> None:
-        """Write the finalizers of what is in use; the queues' status was written, so all is read anew.
+        """Add and remove finalizers. Objects are read again, as their status has just been written.
 
-        What is gone with its finalizer counts no more: what it named may be made again at once, as a script does that
-        deletes all of them and applies them anew.
+        An object removed with its finalizer no longer counts as a user in the same pass, so that a script which deletes
+        all objects and then creates them again does not have to wait.
         """
         queues, flavors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(FLAVOR).all()
         checks, topologies = self._view.mirror(ADMISSION_CHECK).all(), self._view.mirror(TOPOLOGY).all()
@@ -108,12 +108,12 @@ class Publisher:
         await self._let_go(unnamed(topologies, (flavor for flavor in flavors if key_of(flavor) not in gone)))
 
     async def _let_go(self, objects: list[Object]) -> set[tuple[str, str]]:
-        """Take our finalizer off; give the keys of those that are gone by that."""
+        """Remove our finalizer; return the keys of objects that are gone as a result."""
         done = [obj for obj in objects if await self._finalizers(obj, let_go(obj))]
         return {key_of(obj) for obj in done if let_go(obj) is None}
 
     async def _finalizers(self, obj: Object, names: list[str] | None) -> bool:
-        """Write an object's finalizers; say whether that was done."""
+        """Write an object's finalizers; return whether that succeeded."""
         return await self._do(obj, _FINALIZERS, partial(self._writer.metadata, obj, {"finalizers": names}))
 
     async def _write(self, queue: Object, status: Object) -> None:
@@ -121,9 +121,9 @@ class Publisher:
             await self._do(queue, _STATUS, partial(self._writer.status, queue, status))
 
     async def _do(self, obj: Object, what: str, write: Callable[[], Awaitable[Object]]) -> bool:
-        """Do a write; say whether that was done. What failed is done the next time, what was refused in a minute.
+        """Call `write`; return whether that succeeded. Failed writes are retried next time, refused ones in a minute.
 
-        Of an object that was deleted meanwhile nothing is kept: one of the same name is another.
+        Refusals of deleted objects are not kept: a new object of the same name is another one.
         """
         key, name = (what, uid_of(obj)), "/".join(filter(None, key_of(obj)))
         if self._last < self._refused.get(key, 0):

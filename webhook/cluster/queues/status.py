@@ -1,4 +1,4 @@
-"""Counts and usage of each queue, as its Workloads say: what the status of ClusterQueue and LocalQueue shows. Pure."""
+"""Counts and usage of each queue, and the status of ClusterQueues, LocalQueues and Cohorts made of them. Pure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from webhook.store.objects import Object, key_of
 Amounts = dict[FlavorResource, int]
 NO_FACTS: Final = QueueFacts()
 MOST: Final = 2**63 - 1
-"""The share of who borrows with no weight."""
+"""The share of a borrower with weight 0."""
 
 
 @dataclass(slots=True)
 class QueueCount:
-    """One queue's counts. `name` is that of a ClusterQueue, or `namespace/name`; `share` that of fair sharing.
+    """Counts of a queue. `name` is that of a ClusterQueue, or `namespace/name` of a LocalQueue.
 
-    A LocalQueue has its ClusterQueue as `target`, and its usage where admission goes by that. `asked` is by resource.
+    `share` is that of fair sharing, in thousandths. A LocalQueue has its ClusterQueue as `target`, and a weighted
+    `usage` with admission fair sharing. `asked` is what pending workloads request, by resource.
     """
 
     name: str
@@ -53,7 +54,7 @@ class QueueCount:
     used: Amounts = field(default_factory=lambda: defaultdict(int))
 
     def add(self, count: WorkloadCount) -> None:
-        """Count Workloads that came one way."""
+        """Add the counts of Workloads."""
         self.pending += count.pending
         self.reserving += count.reserving
         self.admitted += count.admitted
@@ -67,7 +68,7 @@ class QueueCount:
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """All queues, by name."""
+    """All queues by name."""
 
     cluster_queues: dict[str, QueueCount]
     local_queues: dict[str, QueueCount]
@@ -81,9 +82,9 @@ def tally(
     workloads: WorkloadCounts,
     facts: QueueFacts = NO_FACTS,
 ) -> Pass[QueueCounts]:
-    """Count the Workloads of each queue.
+    """Return, in steps, the counts of each queue.
 
-    A Workload that changes meanwhile may be missed, or counted in both of its states; its change has all counted again.
+    A Workload that changes meanwhile may be missed or counted twice; its change leads to another count.
     """
     by_name: dict[str, QueueCount] = {}
     for queue in cluster_queues:
@@ -97,10 +98,11 @@ def tally(
         yield
     for (local, holder), count in list(workloads.by_way.items()):
         target = targets.get(local, "")
-        door = doors.get(local) if target in by_name else None  # as in Kueue, one without a ClusterQueue has nothing
-        for found in (door, by_name.get(holder or target)):
-            if found is not None:
-                found.add(count)
+        # as in Kueue, a LocalQueue without a ClusterQueue has no counts
+        door = doors.get(local) if target in by_name else None
+        for counted in (door, by_name.get(holder or target)):
+            if counted is not None:
+                counted.add(count)
         yield
     for local, number in list(workloads.inadmissible.items()):
         if (target := targets.get(local, "")) in by_name:
@@ -150,10 +152,9 @@ def _local_queue(queue: Object, key: str, name: str, target: QueueCount | None) 
 
 
 def status_of(queue: Object, counts: QueueCount, now: str, used: History | None, *, local: bool) -> dict[str, Any]:
-    """Give the status object of a queue; equal to what it has where nothing changed.
+    """Return the status of a queue; equal to the present one if nothing changed.
 
-    `used` is what it used lately, None where nobody asks for that. It is written once per sampling point, while
-    there is some.
+    `used` is its recent usage, None if that is not recorded. It is written once per sampling interval if it changed.
     """
     is_active = counts.activity.status == "active"
     reason, message = counts.activity.reason, counts.activity.message
@@ -172,26 +173,26 @@ def status_of(queue: Object, counts: QueueCount, now: str, used: History | None,
 
 
 def _of_all(counts: QueueCount, used: History) -> History:
-    """Give what was used lately with every resource of the queue's quota, as Kueue shows it: nothing is 0."""
+    """Return the recent usage with 0 for the other resources of the queue, as Kueue shows it."""
     return replace(used, usage={**{resource: 0.0 for _, resource in counts.used}, **used.usage})
 
 
 def with_share(cohort: Object, shares: CurrentShares | None) -> dict[str, Any]:
-    """Give the status object of a Cohort; equal to what it has where nothing changed."""
+    """Return the status of a Cohort; equal to the present one if nothing changed."""
     share = None if shares is None else shares.cohorts.get(key_of(cohort)[1], 0.0)
     return {**(cohort.get("status") or {}), **_fair_sharing(cohort, share, None)}
 
 
 def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dict[str, Any]:
-    """Give what changes of what fair sharing shows, as a part of a status.
+    """Return the changes of `fairSharing`, as a part of a status.
 
-    Kueue's CRDs require the share beside a history, and a share of a LocalQueue is 0: then it is always written.
+    Kueue's CRDs require a share if there is a history; that of a LocalQueue is 0.
     """
     old = at(obj, ("status", "fairSharing")) or {}
     new = dict(old)
     if used is not None:
-        told = history(old.get("admissionFairSharingStatus"))
-        if used.at > told.at and (not told.at or used.usage != told.usage):
+        recorded = history(old.get("admissionFairSharingStatus"))
+        if used.at > recorded.at and (not recorded.at or used.usage != recorded.usage):
             new["admissionFairSharingStatus"] = history_status(used)
     if share is None and "admissionFairSharingStatus" not in new:
         return {"fairSharing": None} if old else {}
@@ -200,7 +201,7 @@ def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dic
 
 
 def _usage(old: Object, field: str, used: Amounts, nominal: Amounts | None) -> dict[str, Any]:
-    """Give a field of usage; where nothing is to be said, none: a merge patch takes away what was there."""
+    """Return a field with usage; None as its value removes it in a merge patch."""
     rows = _rows(used, nominal)
     return {field: rows} if rows else {field: None} if field in old else {}
 

@@ -1,6 +1,7 @@
-"""What a change of a Workload or a Pod comes to, for the metrics: it ended, it is ready, it gave its quota back.
+"""Derives metrics from changes of Workloads and Pods: finished, ready, quota released.
 
-Heard while this replica leads, whoever wrote it. What ended before is not counted again by the next leader.
+Only while this replica leads, whoever made the change. Workloads that finished earlier are not counted again by the
+next leader.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ _GATES: Final = frozenset({TOPOLOGY_GATE, ELASTIC, *(row.gate for row in KINDS i
 
 
 class Transitions:
-    """Tells the metrics; `clock_ms` gives milliseconds since the epoch."""
+    """Updates the metrics; `clock_ms` returns milliseconds since the epoch."""
 
     def __init__(self, view: View, metrics: WorkloadMetrics, clock_ms: Callable[[], int]) -> None:
         self._view, self._metrics, self._clock_ms = view, metrics, clock_ms
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view."""
+        """Record a change in the view."""
         if new is None:
             return
         if gvk == POD and old is not None:
@@ -55,7 +56,7 @@ class Transitions:
                 self._workload(old, new)
 
     def _created(self, workload: Object) -> None:
-        """Note how long a job waited for its Workload; one that was edited since may have waited for that."""
+        """Record the time from a job to its Workload, unless the job was edited: the edit may have caused it."""
         reference = controller_of(workload)
         job = self._view.by_uid(str((reference or {}).get("uid")), MANAGED) if reference is not None else None
         if job is not None and at(job, ("metadata", "generation")) in (None, 0, 1):
@@ -88,12 +89,12 @@ class Transitions:
         mirror, namespace = self._view.mirror(WORKLOAD), key_of(pod)[0]
         if group := group_of(pod):
             return mirror.get(group, namespace)
-        found = mirror.of(namespace, (SLICE, chain) if (chain := annotation(pod, SLICE)) else uid_of(pod))
-        return next((workload for workload in found if holds(workload, ADMITTED)), None)
+        workloads = mirror.of(namespace, (SLICE, chain) if (chain := annotation(pod, SLICE)) else uid_of(pod))
+        return next((workload for workload in workloads if holds(workload, ADMITTED)), None)
 
 
 def ran_for(workload: Object) -> float | None:
-    """Give for how many seconds a finished Workload was admitted in all; None where it ended without."""
+    """Return the total seconds for which a finished Workload was admitted; None if it ended without admission."""
     admitted, finished = find(workload, ADMITTED) or {}, find(workload, FINISHED) or {}
     if admitted.get("status") != "True":
         return None
@@ -105,5 +106,5 @@ def _at(condition: Object) -> int:
 
 
 def _gates(pod: Object) -> frozenset[str]:
-    """Give the gates of a pod that are the queues' own; a user's may have any name, and each would be a series."""
+    """Return the gates of a pod that belong to the queues. User-defined gates would each create a series."""
     return _GATES & {gate.get("name") for gate in at(pod, ("spec", "schedulingGates")) or ()}

@@ -1,6 +1,6 @@
-"""What happens to Workloads, counted and timed under Kueue's names: by ClusterQueue, and by LocalQueue as well.
+"""Counters and histograms of Workloads under Kueue's names, by ClusterQueue and by LocalQueue.
 
-Names, labels and buckets are those of Kueue 0.20. Series of queues that are gone go too.
+Names, labels and buckets are those of Kueue 0.20. Series of deleted queues are removed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from webhook.store.objects import Object, key_of
 
 ROLE: Final = "replica_role"
 SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Buckets of what takes seconds at most: those of Prometheus' client for Go."""
+"""Buckets for short durations: the defaults of Prometheus' client for Go."""
 CREATION: Final = tuple(0.01 * 2**n for n in range(11))
 
 
 def _waiting(count: int) -> tuple[float, ...]:
-    """Give the buckets of what may take hours, in seconds: 1, 2.5, 5, 10 and so on."""
+    """Return the buckets for waits of up to hours, in seconds: 1, 2.5, 5, 10 and so on."""
     return (1.0, *(2.5 * 2**n for n in range(count - 1)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One figure. Without `buckets` it is a counter; `local` are the buckets of the same by LocalQueue."""
+    """A metric. Without `buckets` it is a counter; `local` are the buckets of the same metric by LocalQueue."""
 
     name: str
     words: str
@@ -100,7 +100,7 @@ def _add(metric: Counter | Histogram, labels: Sequence[str], seconds: float | No
 
 
 class WorkloadMetrics:
-    """Takes note of what happens; `role` gives the role of this replica, `names` knows the queues and cohorts."""
+    """Updates the metrics; `role` returns the role of this replica, `names` knows queues and cohorts."""
 
     def __init__(self, registry: CollectorRegistry, role: Callable[[], str]) -> None:
         self._role, self.names = role, QueueNames()
@@ -133,7 +133,7 @@ class WorkloadMetrics:
         )
 
     def admitted(self, workload: Object, decision: Admitted, now: int) -> None:
-        """Note that one got its quota; `workload` is as it was before, `now` in milliseconds."""
+        """Record that a Workload got quota; `workload` is its state before, `now` in milliseconds since the epoch."""
         queue, ranked = decision.cluster_queue, (_class(workload),)
         self._note("quota_reserved_workloads_total", workload, queue, ranked)
         self._note("quota_reserved_wait_time_seconds", workload, queue, ranked, _since(queued_at(workload), now))
@@ -141,7 +141,7 @@ class WorkloadMetrics:
             self._admit(workload, queue, now)
 
     def checks_ready(self, workload: Object, decision: Admitted, now: int) -> None:
-        """Note that one is admitted that had its quota before."""
+        """Record that a Workload with quota is admitted; `now` in milliseconds since the epoch."""
         reserved = _became(workload, QUOTA_RESERVED) or queued_at(workload)
         queue, waited = decision.cluster_queue, _since(reserved, now)
         self._note("admission_checks_wait_time_seconds", workload, queue, (_class(workload),), waited)
@@ -155,7 +155,7 @@ class WorkloadMetrics:
             self._in_cohorts.labels(cohort, class_, self._role()).inc()
 
     def evicted(self, workload: Object, reason: str, now: int) -> None:
-        """Note an eviction."""
+        """Record an eviction; `now` in milliseconds since the epoch."""
         queue, why, class_ = cluster_queue_of(workload), split(reason), _class(workload)
         self._note("evicted_workloads_total", workload, queue, (*why, class_))
         before = at(workload, ("status", "schedulingStats", "evictions")) or ()
@@ -166,38 +166,38 @@ class WorkloadMetrics:
             self._note("pods_ready_to_evicted_time_seconds", workload, queue, why, since)
 
     def preempted(self, queue: str, why: Why) -> None:
-        """Note a preemption for a workload of a ClusterQueue."""
+        """Record a preemption for a workload of the ClusterQueue `queue`."""
         self._preempted.labels(queue, why.value, self._role()).inc()
 
     def released(self, workload: Object, reason: str, seconds: float) -> None:
-        """Note that an evicted one gave its quota back so many seconds later; `workload` is as it was before."""
+        """Record that an evicted Workload released its quota after `seconds`; `workload` is its state before."""
         queue, why = cluster_queue_of(workload), split(reason)[0]
         self._note("workload_eviction_latency_seconds", workload, queue, (why,), seconds)
 
     def ready(self, workload: Object, now: int) -> None:
-        """Note that the pods of one are ready for the first time since its admission."""
+        """Record that the pods of a Workload are ready for the first time since its admission."""
         queue, ranked = cluster_queue_of(workload), (_class(workload),)
         admitted = _became(workload, ADMITTED)
         self._note("ready_wait_time_seconds", workload, queue, ranked, _since(queued_at(workload), now))
         self._note("admitted_until_ready_wait_time_seconds", workload, queue, ranked, _since(admitted, now))
 
     def finished(self, workload: Object, seconds: float | None) -> None:
-        """Note that one has finished; `seconds` is how long it was admitted in all, None where it was not."""
+        """Record that a Workload has finished; `seconds` is how long it was admitted in total, None if never."""
         queue, ranked = cluster_queue_of(workload), (_class(workload),)
         self._note("finished_workloads_total", workload, queue, ranked)
         if seconds is not None:
             self._note("execution_time_seconds", workload, queue, ranked, seconds)
 
     def replaced(self, workload: Object) -> None:
-        """Note that another Workload took the place of one."""
+        """Record that a Workload was replaced by another."""
         self._note("replaced_workload_slices_total", workload, cluster_queue_of(workload), ())
 
     def created(self, kind: str, seconds: float) -> None:
-        """Note that a job of a kind got its Workload."""
+        """Record that a Workload was created `seconds` after its job of kind `kind`."""
         self._creation.labels(kind, self._role()).observe(max(0.0, seconds))
 
     def ungated(self, gate: str, queue: str, seconds: float, *, is_group: bool) -> None:
-        """Note that a pod lost a scheduling gate."""
+        """Record that a scheduling gate was removed from a pod `seconds` after its admission."""
         self._ungating.labels(gate, queue, str(is_group).lower(), self._role()).observe(max(0.0, seconds))
 
     def _note(
@@ -210,31 +210,31 @@ class WorkloadMetrics:
             _add(figure.of_local, (local, namespace, *rest), seconds)
 
     def forget_queue(self, name: str) -> None:
-        """Take away the series of a ClusterQueue that is gone: one of the same name begins at zero."""
+        """Remove the series of a deleted ClusterQueue: a new one of the same name starts at zero."""
         for figure in self._figures.values():
             figure.of_queue.remove_by_labels({"cluster_queue": name})
         self._preempted.remove_by_labels({"preempting_cluster_queue": name})
         self._ungating.remove_by_labels({"cluster_queue": name})
 
     def forget_local(self, name: str) -> None:
-        """Take away the series of a LocalQueue, `namespace/name`."""
+        """Remove the series of a LocalQueue, `namespace/name`."""
         namespace, _, local = name.partition("/")
         for figure in self._figures.values():
             if figure.of_local is not None:
                 figure.of_local.remove_by_labels({"name": local, "namespace": namespace})
 
     def forget_cohort(self, name: str) -> None:
-        """Take away the series of a cohort."""
+        """Remove the series of a cohort."""
         self._in_cohorts.remove_by_labels({"cohort": name})
 
 
 def _since(then: int, now: int) -> float:
-    """Give the seconds between two times in milliseconds; none where the first is not known."""
+    """Return the seconds between two times in milliseconds; 0 if the first is unknown."""
     return max(0.0, (now - then) / 1000) if then else 0.0
 
 
 def _became(workload: Object, condition: str) -> int:
-    """Give when a condition got its status, in milliseconds; 0 where it has none."""
+    """Return the last transition of a condition in milliseconds since the epoch; 0 if it does not exist."""
     return milliseconds((find(workload, condition) or {}).get("lastTransitionTime"))
 
 

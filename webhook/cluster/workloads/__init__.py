@@ -1,1 +1,1 @@
-"""The status of each Workload: conditions, checks, reasons of waiting, Events."""
+"""The status of each Workload: conditions, admission checks, reasons for waiting, Events."""

@@ -1,7 +1,7 @@
-"""The entries of `status.admissionChecks`: which are asked, how they are reset, what their answers come to. Pure.
+"""The entries of `status.admissionChecks`: which checks are required, reset after an eviction, retries. Pure.
 
-The second phase of admission (KEP 993): a Workload with quota is admitted when each check that its ClusterQueue asks
-for on its flavors is Ready. Retry gives the quota back, Rejected deactivates the Workload.
+The second phase of admission (KEP 993): a Workload with quota is admitted when each check that its ClusterQueue
+requires for its flavors is Ready. Retry releases the quota, Rejected deactivates the Workload.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ States = Sequence[dict[str, Any]]
 
 
 def states_of(workload: Object) -> States:
-    """Give the entries of a Workload."""
-    found = at(workload, ("status", "admissionChecks"))
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    """Return the entries of `status.admissionChecks`."""
+    rows = at(workload, ("status", "admissionChecks"))
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def asked(queue: Object | None, admission: Object) -> list[str]:
-    """Name the checks that a ClusterQueue asks for on the flavors of an admission, sorted."""
+    """Return the checks that a ClusterQueue requires for the flavors of an admission, sorted by name."""
     flavors = {f for pods in admission.get("podSetAssignments") or () for f in (pods.get("flavors") or {}).values()}
     return sorted({name for name, only in _uses(queue) if not only or not flavors.isdisjoint(only)})
 
@@ -42,7 +42,7 @@ def _uses(queue: Object | None) -> Iterator[tuple[str, list[str]]]:
 
 
 def synced(states: States, names: Iterable[str], now: str) -> list[dict[str, Any]]:
-    """Give the entries for these checks: answers stay, what is new is Pending, what is not asked any more goes."""
+    """Return the entries for these checks: existing ones are kept, new ones are Pending, others are removed."""
     known = {row.get("name"): row for row in states}
     return [known.get(name) or _pending(name, now) for name in sorted(names)]
 
@@ -52,7 +52,7 @@ def _pending(name: str, now: str) -> dict[str, Any]:
 
 
 def reset(states: States, now: str) -> list[dict[str, Any]]:
-    """Give the entries after an eviction: all Pending, and how often each asked for another try."""
+    """Return the entries after an eviction: all Pending, with an increased `retryCount` if they were Retry."""
     return [row if row.get("state") == PENDING else _reset(row, now) for row in states]
 
 
@@ -69,9 +69,9 @@ def _reset(row: dict[str, Any], now: str) -> dict[str, Any]:
 
 
 def retry_at(states: States) -> str:
-    """Give the time before which nothing is to be tried again, as Kubernetes writes it; "" where no check says so.
+    """Return the time (RFC 3339) before which no retry is allowed; "" if no check is in the state Retry.
 
-    What is no number of seconds that the API allows (an int32 from 0 on) counts as 0.
+    An invalid `requeueAfterSeconds` (not an int32 from 0) counts as 0.
     """
     times = [
         milliseconds(row["lastTransitionTime"]) + 1000 * _count(row, "requeueAfterSeconds")
@@ -82,18 +82,18 @@ def retry_at(states: States) -> str:
 
 
 def stamp(at: int) -> str:
-    """Write a time to wait for (milliseconds since the epoch) as the API does: in whole seconds, never earlier."""
+    """Format milliseconds since the epoch as RFC 3339 in whole seconds, rounded up."""
     return (datetime.fromtimestamp(0, UTC) + timedelta(seconds=-(-at // 1000))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _count(row: dict[str, Any], field: str) -> int:
-    """Give a number of an entry; 0 where it is none, or none that the API allows."""
+    """Return an integer field of an entry; 0 if it is missing or not valid in the API."""
     value = row.get(field)
     return value if type(value) is int and 0 <= value < 2**31 else 0
 
 
 def message(states: States, state: str) -> str:
-    """Say which checks are in a state, with what they say; "" where none is."""
+    """Return a message with the checks in a state and their messages; "" if there are none."""
     named = sorted((str(r.get("name")), str(r.get("message") or "")) for r in states if r.get("state") == state)
-    parts = [f'"{name}" ({said})' if said else f'"{name}"' for name, said in named]
+    parts = [f'"{name}" ({text})' if text else f'"{name}"' for name, text in named]
     return f"AdmissionCheck{'s' if len(parts) > 1 else ''} in {state} state: {'; '.join(parts)}" if parts else ""

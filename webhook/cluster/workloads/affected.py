@@ -1,4 +1,4 @@
-"""Which Workloads a change of a queue or a class concerns: its own, named in slices."""
+"""Finds the Workloads affected by a change of a queue or a priority class, in steps."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from webhook.jobs.describe import QUEUE, at
 from webhook.store.objects import Object, key_of
 
 Cause = tuple[str, str, str]
-"""Kind, namespace and name of what changed."""
+"""Kind, namespace and name of the changed object."""
 
 
 def every_workload(view: View) -> Pass[list[str]]:
-    """Name all Workloads."""
+    """Return, in steps, the keys of all Workloads."""
     return _named(view.mirror(WORKLOAD).all(), lambda _: True)
 
 
 def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
-    """Name the Workloads that wait in, or hold quota of, queues that changed, or have their priority from a class."""
-    found: list[str] = []
+    """Return, in steps, the keys of Workloads that use a changed queue or WorkloadPriorityClass."""
+    keys: list[str] = []
     for kind, namespace, name in causes:
         if kind == LOCAL_QUEUE.kind:
-            found += yield from _named(view.mirror(WORKLOAD).of(namespace, (QUEUE, name)), lambda _: True)
+            keys += yield from _named(view.mirror(WORKLOAD).of(namespace, (QUEUE, name)), lambda _: True)
     queues = {name for kind, _, name in causes if kind == CLUSTER_QUEUE.kind}
     classes = {name for kind, _, name in causes if kind == WORKLOAD_CLASS.kind}
     if not queues and not classes:
-        return found
+        return keys
     doors = {key_of(door) for door in view.mirror(LOCAL_QUEUE).all() if at(door, ("spec", "clusterQueue")) in queues}
 
     def concerns(workload: Object) -> bool:
@@ -36,8 +36,8 @@ def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
         holder, class_ = ("status", "admission", "clusterQueue"), ("spec", "priorityClassRef", "name")
         return door in doors or at(workload, holder) in queues or at(workload, class_) in classes
 
-    found += yield from _named(view.mirror(WORKLOAD).all(), concerns)
-    return found
+    keys += yield from _named(view.mirror(WORKLOAD).all(), concerns)
+    return keys
 
 
 def _named(workloads: list[Object], concerns: Callable[[Object], bool]) -> Pass[list[str]]:

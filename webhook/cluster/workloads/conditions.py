@@ -1,6 +1,6 @@
-"""The status of a Workload, its conditions first, after each of its transitions. Pure: the whole new status comes out.
+"""The status of a Workload after each transition, above all its conditions. Pure: returns the whole new status.
 
-The wire form is kueue.x-k8s.io/v1beta2; the words of reasons are Kueue's, so that what reads them goes on working.
+The API version is kueue.x-k8s.io/v1beta2; reasons are Kueue's, so that its clients work.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PODS_READY: Final = "PodsReady"
 DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 REPLACED: Final = "WorkloadSliceReplaced"
-"""The reason of `Finished` of a Workload whose place another one took."""
+"""The reason of `Finished` of a Workload that was replaced by another."""
 CHECK: Final = "AdmissionCheck"
 DEACTIVATED: Final = "Deactivated"
 DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
-"""How the reason of an eviction begins that sets the workload inactive too; its cause follows."""
+"""Prefix of the reason of an eviction that also deactivates the workload; its cause follows."""
 NOT_READY: Final = "PodsReadyTimeout"
 OVERTIME: Final = f"{DEACTIVATES}MaximumExecutionTimeExceeded"
 REQUEUES: Final = {
@@ -41,34 +41,35 @@ REQUEUES: Final = {
     "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
     "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
 }
-"""Evictions after which a workload is not queued again until they are undone: reason before -> what is said then."""
+"""Evictions after which a workload is not requeued until they are undone: reason -> reason and message of `Requeued`.
+"""
 EVICTIONS: Final = {
     DEACTIVATED: "The workload is deactivated",
     "ClusterQueueStopped": "The ClusterQueue is stopped",
     "LocalQueueStopped": "The LocalQueue is stopped",
     NOT_READY: "Exceeded the PodsReady timeout",
 }
-"""Evictions whose message is Kueue's."""
+"""Evictions with a message of Kueue's."""
 NO_RESERVATION: Final = ("NoReservation", "The workload has no reservation")
 UNCHECKED: Final = ("UnsatisfiedAdmissionChecks", "The workload has not all checks ready")
 EVALUATION: Final = "PendingEvaluation"
 NO_HOLD: Final = "Workload no longer on hold; waiting for quota reservation"
 WAITING: Final = "sluice.dev/Waiting"
-"""A condition of Sluice's own, while a workload waits: what Kueue's conditions have no words for."""
+"""A condition of Sluice's own, set while a workload waits: details that Kueue's conditions do not have."""
 PAST: Final = "accumulatedPastExecutionTimeSeconds"
 Amount = Callable[[str, int], str]
-"""Resource name and the core's int -> a Kubernetes quantity."""
+"""Resource name and the core's integer -> a Kubernetes quantity."""
 
 
 def cluster_queue_of(workload: Object) -> str:
-    """Name the ClusterQueue that a Workload holds quota of, or held when it ended; empty for none."""
+    """Return the ClusterQueue that a Workload has quota of, or had when it finished; "" if none."""
     return str(at(workload, ("status", "admission", "clusterQueue")) or "")
 
 
 def admitted(workload: Object, decision: Admitted, target: Object | None, amount: Amount, now: str) -> Object:
-    """Give the status of a Workload that got its quota; and is admitted, where no check is open.
+    """Return the status of a Workload that got quota, and is admitted unless a check is pending.
 
-    `target` is the ClusterQueue: the checks that it asks for on the flavors of the admission get their entries.
+    `target` is the ClusterQueue: the checks that it requires for the assigned flavors get their entries.
     """
     queue = decision.cluster_queue
     generation = _generation(workload)
@@ -93,24 +94,27 @@ def admitted(workload: Object, decision: Admitted, target: Object | None, amount
 
 
 def with_checks(workload: Object, target: Object | None, admission: Object, now: str) -> dict[str, Any]:
-    """Give the entries of the checks that a ClusterQueue asks for, as a part of a status; nothing where they stand."""
+    """Return the entries of the checks that a ClusterQueue requires, as a part of a status; empty if unchanged."""
     old = admission_checks.states_of(workload)
     new = admission_checks.synced(old, admission_checks.asked(target, admission), now)
     return {"admissionChecks": new} if new != old else {}
 
 
 def undone(held: Object) -> tuple[str, str] | None:
-    """Say what ends the time for which an eviction (reason of `Requeued`) keeps a workload out of its queue."""
+    """Return the reason and message of `Requeued` once an eviction is undone; None if that has none of its own.
+
+    `held` is the condition `Requeued`, whose reason is that of the eviction.
+    """
     return next((new for old, new in REQUEUES.items() if str(held.get("reason")).startswith(old)), None)
 
 
 def ready(workload: Object, now: str) -> Object:
-    """Give the status of a Workload that had its quota, and whose last check is ready now."""
+    """Return the status of a Workload with quota whose checks have all become ready."""
     return {**_status(workload), "conditions": _admitted(conditions_of(workload), now, _generation(workload))}
 
 
 def unready(workload: Object, now: str) -> Object:
-    """Give the status of a Workload that has its quota, and waits for its checks."""
+    """Return the status of a Workload with quota whose checks are pending."""
     return {**_status(workload), "conditions": _unchecked(conditions_of(workload), now, _generation(workload))}
 
 
@@ -123,11 +127,11 @@ def _unchecked(rows: Conditions, now: str, generation: int) -> Conditions:
 
 
 def evicted(workload: Object, reason: str, message: str, now: str, preemption: str = "", requeue_at: int = 0) -> Object:
-    """Give the status of a Workload that must stop; it holds its quota until its pods are gone.
+    """Return the status of a Workload that must stop; it keeps its quota until its pods are gone.
 
-    Its checks are asked again from the start, not before those that wanted another try allow it. `preemption` is the
-    reason of the condition `Preempted`, where another workload took its place; `requeue_at` (milliseconds) is when it
-    may be looked at again, where its pods were not ready in time: then it counts as requeued once more.
+    Its checks are reset; it is not requeued before the time that checks in the state Retry allow. `preemption` is the
+    reason of the condition `Preempted`, if it was preempted. `requeue_at` (milliseconds since the epoch) is when it is
+    requeued after its pods were not ready in time; this increases `requeueState.count`.
     """
     generation, states = _generation(workload), admission_checks.states_of(workload)
     rows = [row for row in conditions_of(workload) if row.get("type") != DEACTIVATION_TARGET]
@@ -148,13 +152,13 @@ def evicted(workload: Object, reason: str, message: str, now: str, preemption: s
 
 
 def split(reason: str) -> tuple[str, str]:
-    """Give reason and underlying cause of an eviction: a deactivation for a cause has both in one word."""
+    """Split the reason of an eviction into reason and underlying cause, "" if none."""
     cause = reason.removeprefix(DEACTIVATES)
     return (DEACTIVATED, cause) if cause != reason else (reason, "")
 
 
 def counted(workload: Object, reason: str) -> dict[str, Any]:
-    """Give `schedulingStats` with one eviction more, as a part of a status."""
+    """Return `schedulingStats` with one more eviction, as a part of a status."""
     word, cause = split(reason)
     rows = list(at(workload, ("status", "schedulingStats", "evictions")) or ())
     for number, row in enumerate(rows):
@@ -167,15 +171,18 @@ def counted(workload: Object, reason: str) -> dict[str, Any]:
 
 
 def settled(workload: Object) -> Object:
-    """Give the status of a Workload that holds quota, without our word of what it waited for.
+    """Return the status of a Workload with quota, without our condition `WAITING`.
 
-    The core takes it off with the quota that it gives; here somebody else has given some.
+    The core removes it with its own admissions; this is for quota that somebody else assigned.
     """
     return {**_status(workload), "conditions": [row for row in conditions_of(workload) if row.get("type") != WAITING]}
 
 
 def deactivating(workload: Object, cause: str, message: str, now: str) -> Object:
-    """Give the status of a Workload that is about to be set inactive, with why: whoever takes over goes on from it."""
+    """Return the status with the cause of a deactivation, recorded before `spec.active` is set to false.
+
+    A new leader completes a deactivation that it finds recorded.
+    """
     rows = with_condition(
         conditions_of(workload), DEACTIVATION_TARGET, True, cause, message, now, _generation(workload)
     )
@@ -183,7 +190,7 @@ def deactivating(workload: Object, cause: str, message: str, now: str) -> Object
 
 
 def released(workload: Object, now: str, *, again: bool = True) -> Object:
-    """Give the status of a Workload whose pods are gone: no quota, waiting `again`, if anything could still start."""
+    """Return the status of a Workload whose pods are gone: without quota, and requeued if `again`."""
     why = find(workload, EVICTED) or {}
     reason, message = str(why.get("reason") or ""), str(why.get("message") or "")
     status = without_quota(workload, EVALUATION, message, now)
@@ -193,7 +200,7 @@ def released(workload: Object, now: str, *, again: bool = True) -> Object:
 
 
 def without_quota(workload: Object, reason: str, message: str, now: str) -> Object:
-    """Give the status of a Workload that gives its quota back: why it has none now, and for how long it ran."""
+    """Return the status of a Workload that releases its quota, with the time for which it was admitted."""
     generation = _generation(workload)
     rows = with_condition(conditions_of(workload), QUOTA_RESERVED, False, reason, message, now, generation)
     rows = with_condition(rows, ADMITTED, False, *NO_RESERVATION, now, generation)
@@ -201,12 +208,12 @@ def without_quota(workload: Object, reason: str, message: str, now: str) -> Obje
 
 
 def waits(workload: Object, now: str) -> bool:
-    """Say whether a back-off runs."""
+    """Return whether the back-off of a Workload is not over."""
     return milliseconds(at(workload, ("status", "requeueState", "requeueAt"))) > milliseconds(now)
 
 
 def _past(workload: Object, now: str) -> int | None:
-    """Give for how many seconds the workload was admitted up to now; begun anew after its time was over."""
+    """Return the seconds of admission so far; None if unknown, or reset after the maximum execution time."""
     admitted = find(workload, ADMITTED) or {}
     if (find(workload, EVICTED) or {}).get("reason") == OVERTIME:
         return None
@@ -218,7 +225,7 @@ def _past(workload: Object, now: str) -> int | None:
 
 
 def finished(workload: Object, finish: Finish, now: str) -> Object:
-    """Give the status of a Workload whose job has ended; its admission stays for the record."""
+    """Return the status of a Workload whose job has finished; its admission is kept."""
     rows: Conditions = with_condition(
         conditions_of(workload), FINISHED, True, finish.reason, finish.message, now, _generation(workload)
     )
@@ -228,7 +235,7 @@ def finished(workload: Object, finish: Finish, now: str) -> Object:
 def _assignment(pods: PodSetAssignment, amount: Amount) -> dict[str, Any]:
     usage = {name: amount(name, value) for name, value in pods.resource_usage.items()}
     maps = {"flavors": dict(pods.flavors), "resourceUsage": usage}
-    # Clients in Go leave empty maps out: what they write back must not be another admission.
+    # Go clients omit empty maps: what they write back must be equal.
     return {"name": pods.name, **{name: value for name, value in maps.items() if value}, "count": pods.count}
 
 

@@ -1,4 +1,4 @@
-"""What is told of a Workload by Events and in the message of a preemption, in Kueue's words."""
+"""Events about Workloads, and the message of a preemption, in Kueue's words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WHY: Final = {
 
 
 def tell_admitted(events: EventRecorder, workload: Object, decision: Admitted, now: int) -> None:
-    """Tell that one got its quota, and that it is admitted where no check is open; `now` in milliseconds."""
+    """Record that a Workload got quota, and its admission unless a check is pending; `now` in milliseconds."""
     queue = decision.cluster_queue
     waited = _seconds(now - queued_at(workload))
     text = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
@@ -37,7 +37,7 @@ def tell_admitted(events: EventRecorder, workload: Object, decision: Admitted, n
 
 
 def tell_ready(events: EventRecorder, workload: Object, queue: str, now: int) -> None:
-    """Tell that one is admitted that had its quota before."""
+    """Record that a Workload with quota is admitted; `now` in milliseconds since the epoch."""
     reserved = milliseconds((find(workload, QUOTA_RESERVED) or {}).get("lastTransitionTime"))
     _tell_admission(events, workload, queue, now - reserved)
 
@@ -48,14 +48,14 @@ def _tell_admission(events: EventRecorder, workload: Object, queue: str, waited:
 
 
 def tell_evicted(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
-    """Tell that one must give its quota back."""
+    """Record an eviction."""
     events.tell(workload, f"EvictedDueTo{reason}", message)
 
 
 def tell_preempted(
     events: EventRecorder, preemptor: Object | None, victim: Object | None, message: str, queue: str
 ) -> None:
-    """Tell the victim for whom it goes, and the preemptor whose place it takes; `queue` is that of the victim."""
+    """Record a preemption on the victim and on the preemptor; `queue` is the victim's ClusterQueue."""
     if victim is None:
         return
     events.tell(victim, PREEMPTED, message)
@@ -66,14 +66,14 @@ def tell_preempted(
 
 
 def tell_checks(events: EventRecorder, jobs: Iterable[Object], workload: Object) -> None:
-    """Tell jobs what the checks of their Workload say while they are pending."""
+    """Record on jobs the messages of their Workload's pending checks."""
     rows = [row for row in states_of(workload) if row.get("state") == PENDING and row.get("message")]
     for job in jobs if rows else ():
         events.tell(job, "UpdatedAdmissionCheck", "; ".join(f"{row.get('name')}: {row['message']}" for row in rows))
 
 
 def tell_deactivated(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
-    """Warn that one is set inactive, where that has a reason of its own; `reason` as of the eviction."""
+    """Record a warning that a Workload is deactivated, if `reason`, that of its eviction, has an Event of its own."""
     if reason == OVERTIME:
         limit = at(workload, ("spec", "maximumExecutionTimeSeconds"))
         text = f"The maximum execution time ({limit}s) exceeded"
@@ -83,7 +83,7 @@ def tell_deactivated(events: EventRecorder, workload: Object, reason: str, messa
 
 
 def queued_at(workload: Object) -> int:
-    """Give since when a Workload waits (milliseconds): since it was created, or queued again."""
+    """Return when a Workload was created or last requeued, in milliseconds since the epoch."""
     requeued = find(workload, REQUEUED) or {}
     if requeued.get("status") == "True":
         return milliseconds(requeued.get("lastTransitionTime"))
@@ -91,20 +91,20 @@ def queued_at(workload: Object) -> int:
 
 
 def preemption_message(view: View, decision: Preempted, preemptor: Object | None, queue: str) -> str:
-    """Say for whom a Workload is preempted; `queue` is the preemptor's ClusterQueue."""
+    """Return the message of a preemption; `queue` is the preemptor's ClusterQueue."""
     paths = f"preemptor path: {path(view, queue)}; preemptee path: {path(view, decision.cluster_queue)}"
     return f"Preempted to accommodate a workload ({identity(preemptor)}) due to {_WHY[decision.reason]}; {paths}"
 
 
 def identity(workload: Object | None) -> str:
-    """Name a Workload and its job by their uids."""
+    """Return a text with the uids of a Workload and its job."""
     uid = uid_of(workload) if workload else UNKNOWN
     job = (at(workload or {}, ("metadata", "labels")) or {}).get(JOB_UID) or UNKNOWN
     return f"UID: {uid}, JobUID: {job}"
 
 
 def cohorts_above(view: View, queue: str) -> Iterator[str]:
-    """Name the cohorts above a ClusterQueue, the nearest first; a circle ends where it began."""
+    """Yield the cohorts above a ClusterQueue, the nearest first; a cycle ends where it began."""
     seen: set[str] = set()
     above = str(at(view.mirror(CLUSTER_QUEUE).get(queue), ("spec", "cohortName")) or "")
     while above and above not in seen:
@@ -114,7 +114,7 @@ def cohorts_above(view: View, queue: str) -> Iterator[str]:
 
 
 def path(view: View, queue: str) -> str:
-    """Name a ClusterQueue with the cohorts above it, the root first."""
+    """Return the path from the root cohort to a ClusterQueue."""
     names = [queue, *cohorts_above(view, queue)]
     return "/" + "/".join(reversed(names)) if queue else UNKNOWN
 

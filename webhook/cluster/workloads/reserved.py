@@ -1,6 +1,6 @@
-"""The status of a Workload that holds quota and is not admitted yet: its checks are asked, and what it waits for. Pure.
+"""The status of a Workload that has quota and is not admitted yet: its checks, and what it waits for. Pure.
 
-The queue core admits it when its checks are ready; where its ClusterQueue is not there any more, nobody else would.
+The queue core admits it when its checks are ready; without its ClusterQueue, this does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webhook.store.objects import Object
 
 
 def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
-    """Give the status; `around` has the ClusterQueue of the admission."""
+    """Return the new status; `around` has the ClusterQueue of the admission."""
     admission = at(workload, ("status", "admission")) or {}
     states = admission_checks.states_of(workload)
     names = [str(row.get("name")) for row in states]
@@ -32,7 +32,7 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
 
 
 def _lost(workload: Object, around: Around) -> tuple[str, str] | None:
-    """Say why quota is given back that was reserved while a queue was there, and took work."""
+    """Return reason and message if quota is to be released, as a queue was stopped or deleted; else None."""
     name = at(workload, ("spec", "queueName")) or ""
     for kind, called, queue in (
         ("LocalQueue", name, around.local),

@@ -1,9 +1,9 @@
-"""Keeps the status of each Workload as its queues and the core say: what Kueue's Workload controller does.
+"""Keeps the status of each Workload in line with its queues and the core, as Kueue's Workload controller does.
 
-A Workload is looked at when it, its queues or its explanation changed, and when its time has come. A status that
-differs only in its messages is written once a minute at most, and of all Workloads five such in a second: with 10,000
-that wait the numbers in a message may be half an hour old, while another reason is written at once. The first reason
-of those that came takes a share of the time only while decisions are written: most of them are admitted before that.
+A Workload is processed when it, its queues or its explanation changed, and at times that it waits for. A status in
+which only messages differ is written at most once a minute per Workload, and five times a second overall: with 10,000
+pending, numbers in a message may be half an hour old, while a new reason is written at once. While decisions are being
+written, new Workloads without conditions get only a share of each run: most are admitted before their turn.
 """
 
 from __future__ import annotations
@@ -50,28 +50,28 @@ from webhook.store.objects import Object, key_of, merge
 log = logging.getLogger(__name__)
 
 AGAIN: Final = 60_000
-"""Milliseconds between two writes of one Workload where only messages differ, and after a write that was refused."""
+"""Milliseconds between two writes of one Workload if only messages differ, and after a refused write."""
 TURN: Final = 200
 """Milliseconds between two such writes of any Workloads."""
 FIRST: Final = 0.25
-"""Seconds of a run in which first reasons are written in any case; after that until a decision is being written."""
+"""Seconds of a run that are spent on Workloads without conditions; more only while no decision is being written."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
 class Upkeep:
-    """Looks at Workloads, and writes what is to be written; `evict` is asked for one that the core cannot see."""
+    """Updates the status of Workloads; `evict` is called for evictions that the core cannot decide."""
 
     def __init__(
         self,
         means: Means,
         core: Core,
-        told: Mapping[str, Pending],
+        explanations: Mapping[str, Pending],
         evict: Callable[[Evicted], None],
         retention: Retention,
     ) -> None:
         self._view, self._writer, self._events = means.view, means.writer, means.events
         self._clock_ms, self._seconds, self._evict = means.clocks.milliseconds, means.clocks.monotonic, evict
-        self._core, self._told, self._retention = core, told, retention
+        self._core, self._explanations, self._retention = core, explanations, retention
         self._due: dict[str, None] = {}
         self._new: dict[str, None] = {}
         self._all, self._causes = False, dict[Cause, None]()
@@ -83,7 +83,7 @@ class Upkeep:
         self._next_turn = 0
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view; what it concerns is named by the next run."""
+        """Record a change in the view; the next run finds the affected Workloads."""
         obj = new if new is not None else old
         if obj is None:
             return
@@ -97,7 +97,7 @@ class Upkeep:
             self._causes[gvk.kind, *key_of(obj)] = None
 
     def look_at_all(self) -> None:
-        """Look at every Workload the next time: this replica leads since now, and the turns before were another's."""
+        """Process every Workload in the next run: this replica has become the leader."""
         self._all = True
         self._waiting.clear()
 
@@ -106,13 +106,13 @@ class Upkeep:
         self._waiting.pop(key, None)
 
     def _look_at(self, key: str, when: int) -> None:
-        """Look at a Workload at a time, though nothing changed by then; one alarm each is enough, the earliest."""
+        """Process a Workload at `when` (milliseconds since the epoch), or earlier if that was requested before."""
         if self._alarms.get(key, when + 1) > when:
             self._alarms[key] = when
             heapq.heappush(self._later, (when, key))
 
     async def run(self, news: Iterable[str]) -> None:
-        """Look at what changed, or whose time has come; `news` are keys of other explanations. Raises NotLeading."""
+        """Process what has changed or is due; `news` are keys with a new explanation. Raises NotLeading."""
         self._due.update(dict.fromkeys(news))
         now = self._clock_ms()
         while self._later and self._later[0][0] <= now:
@@ -127,9 +127,9 @@ class Upkeep:
         self._due.update(dict.fromkeys(await in_slices(named)))
         due, self._due = self._due, {}
         inactive = self._core.inactive()
-        this = Slice()
+        time_slice = Slice()
         for key in due:
-            await this.give_way()
+            await time_slice.give_way()
             workload = self._find(key)
             if workload is not None and conditions_of(workload):
                 await self._try(key, workload, inactive)
@@ -137,7 +137,7 @@ class Upkeep:
                 self._new[key] = None
         until = self._seconds() + FIRST
         while self._new and (self._seconds() < until or not self._core.under_way):
-            await this.give_way()
+            await time_slice.give_way()
             key = next(iter(self._new))
             del self._new[key]
             if (workload := self._find(key)) is not None:
@@ -148,7 +148,7 @@ class Upkeep:
         return self._view.mirror(WORKLOAD).get(name, namespace)
 
     async def _try(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
-        """Look at a Workload; what fails is tried again."""
+        """Process a Workload; failures are retried."""
         try:
             await self._look(key, workload, inactive)
         except Refused as error:
@@ -177,14 +177,14 @@ class Upkeep:
             self._look_after_back_off(key, workload)
 
     async def _wait(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
-        """See to one that holds no quota."""
+        """Update a Workload without quota."""
         if holds(workload, DEACTIVATION_TARGET) and waiting.is_active(workload):
             await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
             return
         local = self._local(workload)
         target = str(at(local or {}, ("spec", "clusterQueue")) or "")
-        found = self._view.mirror(CLUSTER_QUEUE).get(target)
-        around = Around(local, target, found, target in inactive, self._told.get(key), self._core.pod_sets(key))
+        queue = self._view.mirror(CLUSTER_QUEUE).get(target)
+        around = Around(local, target, queue, target in inactive, self._explanations.get(key), self._core.pod_sets(key))
         await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
         self._look_after_back_off(key, workload)
 
@@ -194,7 +194,7 @@ class Upkeep:
             self._look_at(key, again)
 
     async def _hold(self, key: str, workload: Object) -> None:
-        """See to one that holds quota; who is admitted is the core's, unless its ClusterQueue is gone."""
+        """Update a Workload with quota. The core admits, unless the ClusterQueue is gone."""
         if find(workload, WAITING) is not None:
             await self._write(key, workload, settled(workload))
             return
@@ -209,7 +209,7 @@ class Upkeep:
         await self._write(key, workload, reserved.status_of(workload, around, self._writer.stamp()))
 
     def _beyond_queues(self, key: str, workload: Object, queue: str) -> None:
-        """Evict an admitted one that is set inactive, or whose time is over, though its ClusterQueue is gone."""
+        """Evict an admitted Workload that is inactive or over its time, although its ClusterQueue is gone."""
         deadline = deadline_of(workload)
         if not waiting.is_active(workload):
             self._evict(Evicted(key, queue, DEACTIVATED))
@@ -223,14 +223,14 @@ class Upkeep:
         return self._view.mirror(LOCAL_QUEUE).get(name, key_of(workload)[0])
 
     async def _has_other_priority(self, workload: Object) -> bool:
-        """Take over the value of the class of one without a job; say whether that was written."""
+        """Update the priority of a Workload without a job from its class; return whether it was written."""
         ref = at(workload, ("spec", "priorityClassRef")) or {}
         if ref.get("kind") != WORKLOAD_CLASS.kind or at(workload, ("metadata", "ownerReferences")):
             return False
-        found = self._view.mirror(WORKLOAD_CLASS).get(str(ref.get("name")))
-        if found is None or found.get("value") == at(workload, ("spec", "priority")):
+        class_ = self._view.mirror(WORKLOAD_CLASS).get(str(ref.get("name")))
+        if class_ is None or class_.get("value") == at(workload, ("spec", "priority")):
             return False
-        await self._writer.replace({**workload, "spec": {**workload["spec"], "priority": found.get("value")}})
+        await self._writer.replace({**workload, "spec": {**workload["spec"], "priority": class_.get("value")}})
         return True
 
     async def _write(self, key: str, workload: Object, status: dict[str, Any]) -> None:
@@ -246,7 +246,7 @@ class Upkeep:
         self._tell(workload, await self._writer.status(workload, status))
 
     def _has_turn(self, key: str, now: int) -> bool:
-        """Say whether the messages of a Workload may be written; it is looked at again when they may."""
+        """Return whether a status may be written in which only messages differ; if not, it is processed again later."""
         if (again := self._written.get(key, -AGAIN) + AGAIN) > now:
             self._look_at(key, again)
             return False
@@ -259,7 +259,7 @@ class Upkeep:
         return True
 
     def _hand_out(self, now: int) -> Iterator[str]:
-        """Give those whose turn it is, the longest waiting first: one for each turn that has passed."""
+        """Yield the keys whose turn it is, longest waiting first: one for each TURN that has passed."""
         while self._waiting and self._next_turn <= now:
             self._next_turn += TURN
             key = next(iter(self._waiting))
@@ -267,7 +267,7 @@ class Upkeep:
             yield key
 
     def _tell(self, before: Object, after: Object) -> None:
-        """Tell by an Event why one waits, where that is another reason than before."""
+        """Record an Event if the reason for waiting has changed."""
         old, new = find(before, QUOTA_RESERVED) or {}, find(after, QUOTA_RESERVED) or {}
         reason, message = str(new.get("reason")), str(new.get("message"))
         if new.get("status") != "False" or (old.get("reason"), old.get("message")) == (reason, message):
@@ -281,7 +281,7 @@ class Upkeep:
             self._events.tell(after, reason, message, warning=True)
 
     async def _retire(self, key: str, workload: Object) -> None:
-        """Delete one that has finished, and was kept for long enough."""
+        """Delete a finished Workload whose retention is over."""
         self._forget(key)
         if self._retention.after_finished is None or at(workload, ("metadata", "deletionTimestamp")):
             return
@@ -300,7 +300,7 @@ class Upkeep:
 
 
 def _skeleton(workload: Object) -> tuple[Any, ...]:
-    """Give what of a status is no message."""
+    """Return a status without its messages."""
     status = workload.get("status") or {}
     rows = sorted((row["type"], row["status"], row.get("reason")) for row in conditions_of(workload))
     return rows, {name: value for name, value in status.items() if name != "conditions" and value is not None}

@@ -1,7 +1,7 @@
-"""The status of a Workload that holds no quota: why, in Kueue's conditions and in one of our own. Pure.
+"""The status of a Workload without quota: why it waits, in Kueue's conditions and one of our own. Pure.
 
-What Kueue's Workload controller keeps up to date: `QuotaReserved` and `Admitted` are False with a reason, an inactive
-one is evicted, one whose eviction is undone is queued again, and the checks of its queue are asked beforehand.
+What Kueue's Workload controller does: `QuotaReserved` and `Admitted` are False with a reason, inactive Workloads are
+evicted, Workloads whose eviction is undone are requeued, and the checks of the queue get their entries.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from webhook.store.objects import Object
 GATED: Final = "AdmissionGated"
 CLEARED: Final = "AdmissionGatedBy cleared, waiting for quota reservation"
 _UNTIL_TIME: Final = ("AdmissionCheck", "PodsReadyTimeout")
-"""Evictions that are undone by time; others are by the queue, or by whoever sets the workload active again."""
+"""Evictions that are undone by time; others are undone by the queue, or by setting the workload active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a Workload waits in: its LocalQueue, and the ClusterQueue of that (by name, and itself where it is there).
+    """What a Workload waits in: its LocalQueue, and that queue's ClusterQueue (name, and object if it exists).
 
-    `inactive` says that the ClusterQueue takes nothing, `pending` what the core says, None where it does not know yet;
+    `inactive` says that the ClusterQueue is inactive, `pending` is the core's explanation, None if it has none yet;
     `asked` are the pod sets as the core counts them.
     """
 
@@ -59,25 +59,25 @@ class Around:
 
 
 def gate_of(workload: Object) -> str:
-    """Say who has to let a Workload go, "" for nobody."""
+    """Return the admission gate of a Workload, "" if none."""
     return str((at(workload, ("metadata", "annotations")) or {}).get(GATE) or "")
 
 
 def is_active(workload: Object) -> bool:
-    """Say whether nobody set a Workload inactive."""
+    """Return whether a Workload is active (`spec.active` is not false)."""
     return at(workload, ("spec", "active")) is not False
 
 
 def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
-    """Give the status; what does not change is as it was."""
+    """Return the new status; unchanged parts are kept."""
     generation = int(at(workload, ("metadata", "generation")) or 0)
     if not is_active(workload):
         workload = {**workload, "status": _deactivated(workload, now)}
     rows = conditions_of(workload)
     status = {**(workload.get("status") or {}), **_back_in_queue(workload, around, now)}
     rows = status.get("conditions") or rows
-    if (told := _why(workload, around)) is not None:
-        rows = with_condition(rows, QUOTA_RESERVED, False, *told, now, generation)
+    if (why := _why(workload, around)) is not None:
+        rows = with_condition(rows, QUOTA_RESERVED, False, *why, now, generation)
         rows = with_condition(rows, ADMITTED, False, *NO_RESERVATION, now, generation)
     rows = _waiting(rows, around.pending, now, generation)
     if around.target is not None:
@@ -90,21 +90,21 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
 
 
 def _request(pods: PodSet) -> dict[str, Any]:
-    """Give what all pods of a set ask for, by the resources that quota is counted in."""
-    amounts_ = {name: amounts.text(name, pods.count * one) for name, one in pods.requests.items()}
+    """Return the total requests of a pod set, in the resources that quota is counted in."""
+    amounts_ = {name: amounts.text(name, pods.count * amount) for name, amount in pods.requests.items()}
     return {"name": pods.name, **({"resources": amounts_} if amounts_ else {})}
 
 
 def _waiting(rows: list[dict[str, Any]], pending: Pending | None, now: str, generation: int) -> list[dict[str, Any]]:
-    """Say what the core knows beyond Kueue's reasons."""
+    """Add our condition, with details that Kueue's reasons do not have."""
     if pending is None:
         return rows
-    told = message_of(pending) or pending.reason.value
-    return with_condition(rows, WAITING, True, pending.reason.value, told, now, generation)
+    message = message_of(pending) or pending.reason.value
+    return with_condition(rows, WAITING, True, pending.reason.value, message, now, generation)
 
 
 def _why(workload: Object, around: Around) -> tuple[str, str] | None:
-    """Give reason and message of the condition `QuotaReserved`; None where it stays as it is."""
+    """Return reason and message of the condition `QuotaReserved`; None if it stays unchanged."""
     name = at(workload, ("spec", "queueName")) or ""
     if not is_active(workload):
         return DEACTIVATED, EVICTIONS[DEACTIVATED]
@@ -124,15 +124,15 @@ def _why(workload: Object, around: Around) -> tuple[str, str] | None:
     if old.get("reason") == GATED:
         return EVALUATION, CLEARED
     if around.pending is None:
-        return None  # no round has looked at it yet; one is about to
+        return None  # not considered yet; the next round does
     if around.pending.reason is Reason.BACKOFF:
         return None if old else (EVALUATION, EVALUATED)
-    told = condition_of(around.pending)
-    return None if told[0] == EVALUATION and old.get("reason") == EVALUATION else told
+    explanation = condition_of(around.pending)
+    return None if explanation[0] == EVALUATION and old.get("reason") == EVALUATION else explanation
 
 
 def _deactivated(workload: Object, now: str) -> dict[str, Any]:
-    """Give the status of one that is not active: evicted, though it holds nothing, and without a back-off."""
+    """Return the status of an inactive Workload: evicted, although it has no quota, and without a back-off."""
     if holds(workload, EVICTED):
         status = workload.get("status") or {}
         return {**status, "requeueState": None} if status.get("requeueState") else status
@@ -144,24 +144,24 @@ def _deactivated(workload: Object, now: str) -> dict[str, Any]:
 
 
 def _back_in_queue(workload: Object, around: Around, now: str) -> Mapping[str, Any]:
-    """Give what changes in the status of one that may be queued again: its eviction is undone, or its back-off over."""
+    """Return the changes of the status if the eviction is undone or the back-off is over."""
     state = at(workload, ("status", "requeueState")) or {}
     over = is_active(workload) and bool(state.get("requeueAt")) and not waits(workload, now)
     part: dict[str, Any] = {"requeueState": {**state, "requeueAt": None}} if over else {}
     held = find(workload, REQUEUED) or {}
     if held.get("status") != "False" or not _is_undone(str(held.get("reason")), workload, around, now):
         return part
-    said = undone(held)
-    if said is None:
+    requeued = undone(held)
+    if requeued is None:
         return part
     generation = int(at(workload, ("metadata", "generation")) or 0)
-    return {**part, "conditions": with_condition(conditions_of(workload), REQUEUED, True, *said, now, generation)}
+    return {**part, "conditions": with_condition(conditions_of(workload), REQUEUED, True, *requeued, now, generation)}
 
 
 def still_held(workload: Object, now: str) -> dict[str, Any]:
-    """Give the status of one that is evicted and holds its quota still: only its back-off may end meanwhile.
+    """Return the status of an evicted Workload that still has quota: only its back-off may end.
 
-    `Requeued` says False before the quota is back where who stops the job says so himself.
+    `Requeued` is False before the quota is released if the job was stopped by somebody who sets it.
     """
     held = find(workload, REQUEUED) or {}
     backs_off = held.get("status") == "False" and str(held.get("reason")).startswith(_UNTIL_TIME)
@@ -181,5 +181,5 @@ def _is_undone(reason: str, workload: Object, around: Around, now: str) -> bool:
 
 
 def is_stopped(queue: Object) -> bool:
-    """Say whether somebody stopped a queue, for good or until it is empty."""
+    """Return whether a queue is stopped (`stopPolicy` Hold or HoldAndDrain)."""
     return (at(queue, ("spec", "stopPolicy")) or "None") != "None"
