@@ -251,7 +251,7 @@ class Daemon:
         writer = JournalWriter(config.journal_folder, limits, users=users)
         if not compares:
             return Journal(writer, self._decider, BUDGET)
-        return ComparingJournal(writer, self._decider, BUDGET, ComparisonMetrics(self.registry).told)
+        return ComparingJournal(writer, self._decider, BUDGET, ComparisonMetrics(self.registry).record)
 
     def _make_page(self) -> Page:
         """Make the page, and let it hear of reviews; where no queues run here it shows the policies alone."""

@@ -30,7 +30,7 @@ class Beside:
     def __init__(self, folder, cpu="2"):
         self.folder, self.registry, self.now, self.known = folder, CollectorRegistry(), MONDAY, {}
         self.writer = JournalWriter(folder)
-        journal = ComparingJournal(self.writer, lambda: DECIDER, BUDGET, ComparisonMetrics(self.registry).told)
+        journal = ComparingJournal(self.writer, lambda: DECIDER, BUDGET, ComparisonMetrics(self.registry).record)
         self.core = QueueCore(rules_of(["kueue"]), journal=journal)
         for obj in queues(cpu):
             self.core.heard(None, obj)
@@ -129,7 +129,7 @@ async def beside_kueue(store, folder, registry):
     writer = JournalWriter(folder)
     core = QueueCore(
         rules_of(["kueue"]),
-        journal=ComparingJournal(writer, lambda: DECIDER, BUDGET, ComparisonMetrics(registry).told),
+        journal=ComparingJournal(writer, lambda: DECIDER, BUDGET, ComparisonMetrics(registry).record),
     )
     box = []
     view = View(store, (*BUILT_IN, *QUEUE_KINDS), lambda *change: box[0].heard(*change))

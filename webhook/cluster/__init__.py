@@ -1,1 +1,1 @@
-"""The Kubernetes side: objects of a live cluster, leader election, registration, and the controller of the queues."""
+"""The Kubernetes side: live objects, leader election, registration, and the controller of the queues."""

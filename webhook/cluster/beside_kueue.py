@@ -1,8 +1,8 @@
-"""The queue core beside a Kueue that decides (mode `external`): it follows the objects and decides, and writes nothing.
+"""Runs the queue core beside a Kueue that decides (mode `external`): it decides too, and writes nothing.
 
-Before a start or an eviction of Kueue's counts, the core decides about the state as it was: so each is compared with
-what the core would have done in its place. What the core decided is forgotten with the next change, as the objects
-say otherwise.
+Before an admission or eviction by Kueue is applied, the core decides on the state as it was, so that each can be
+compared with what the core would have done. The core's own decisions are overwritten by the objects with the next
+change.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from webhook.store.objects import Object
 log = logging.getLogger(__name__)
 
 GATHER: Final = 0.2
-"""Seconds in which changes are gathered that nobody decided about."""
+"""Seconds for which changes are collected that are not decisions."""
 LOOK_AGAIN: Final = 60.0
-"""Seconds after which the core decides anyway: rules may look at the clock."""
+"""Seconds after which the core decides even without a change: rules may depend on the time."""
 MOST_PARTS: Final = 100
-"""Calls of the core that one round may take."""
+"""The most calls of the core in one round."""
 
 
 class BesideKueue:
-    """Decides whenever something changed; what comes of it is the journal's, which the core was given."""
+    """Decides whenever something has changed; the journal of the core receives the decisions."""
 
     def __init__(self, view: View, core: Core, clock_ms: Callable[[], int]) -> None:
         self._view, self._core, self._clock_ms = view, core, clock_ms
@@ -45,18 +45,18 @@ class BesideKueue:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, in the background, once the view is there."""
+        """Start in the background; decides once the view is synced."""
         self._task = asyncio.create_task(self._run(), name="decisions beside Kueue's")
 
     async def stop(self) -> None:
-        """End."""
+        """Stop."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view (its listener)."""
+        """Record a change in the view; this is its listener."""
         if (gvk.group, gvk.kind) not in OF_THE_CORE:
             return
         if gvk.kind == WORKLOAD.kind and self._follows and was_decided(old, new):
@@ -85,7 +85,7 @@ class BesideKueue:
 
 
 class ComparisonMetrics:
-    """How the decisions of the core do beside Kueue's, as counters."""
+    """Counters that compare the decisions of the core with Kueue's."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         words = "Starts and preemptions by Kueue, compared with what Sluice would have done."
@@ -96,14 +96,14 @@ class ComparisonMetrics:
             for outcome in Agreement:
                 self._decisions.labels(what.value, outcome.value)
 
-    def told(self, compared: Compared) -> None:
-        """Count one."""
+    def record(self, compared: Compared) -> None:
+        """Count one comparison."""
         self._decisions.labels(compared.what.value, compared.outcome.value).inc()
         self._earlier.inc(compared.earlier / 1000)
 
 
 def was_decided(old: Object | None, new: Object | None) -> bool:
-    """Say whether somebody gave a Workload its quota, or evicted it, with this change."""
+    """Return whether this change assigns quota to a Workload or evicts it."""
     if old is None or new is None:
         return False
     return any(holds(new, condition) and not holds(old, condition) for condition in (QUOTA_RESERVED, EVICTED))

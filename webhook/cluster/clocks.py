@@ -1,4 +1,4 @@
-"""The time, which comes in from outside: tests and simulations have their own."""
+"""Clocks as parameters, so that tests and simulations can replace them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The time: `now` as a date, in UTC; `monotonic` in seconds, for intervals."""
+    """Clocks: `now` returns a datetime in UTC, `monotonic` seconds for intervals."""
 
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
 
     def milliseconds(self) -> int:
-        """Give the time in milliseconds since the epoch."""
+        """Return the current time in milliseconds since the epoch."""
         return int(self.now().timestamp() * 1000)

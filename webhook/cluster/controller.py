@@ -1,7 +1,7 @@
-"""The controller of the queues: view, rounds of decisions, and a look at each job, put together.
+"""The controller of the queues: view, rounds of decisions, status updates and reconciliation of jobs.
 
-It keeps nothing that the cluster does not know: whoever takes over, or starts again, lists everything and goes on.
-The same controller runs over an API server and over the store in memory.
+It has no state of its own that outlives it: a new leader, or a restarted process, lists everything and continues. The
+same controller runs on an API server and on the store in memory.
 """
 
 from __future__ import annotations
@@ -48,22 +48,21 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
 OF_PARENTS: Final = frozenset((gvk.group, gvk.kind) for gvk in (*PARENTS, POD, WORKLOAD))
-"""What has to do with pods that are queued in groups which an object says beforehand."""
+"""Kinds that affect pods queued in groups which follow from a parent object."""
 GATHER: Final = 0.02
-"""Seconds between two rounds at most: a change after a rest is decided at once, and what comes behind it is gathered
-into the next round. So of two workloads of one moment the one that came first is decided first, as by Kueue.
-"""
+"""The longest pause between two rounds, in seconds. The first change after a pause is decided at once, later ones are
+collected for the next round: of two workloads created together, the first is decided first, as by Kueue."""
 SHORT: Final = 5
-"""Times as long as a round took, where that is less: one that had nothing to write is over in a moment."""
+"""The pause after a round, as a multiple of its duration, if that is less: a round without writes is short."""
 TICK: Final = 5.0
-"""Seconds after which a round is made anyway: rules may look at the clock."""
+"""Seconds after which a round runs even without a change: rules may depend on the time."""
 FOLLOW_EVERY: Final = 0.1
-"""Seconds between two looks of a replica that does not lead: few changes at once keep no review waiting."""
+"""Seconds between two updates of a replica that does not lead: a few changes at a time do not delay reviews."""
 AFTER_FAILURE: Final = 1.0
 
 
 class Controller:
-    """Decides and writes while it leads (always, where there is no `leader`); keeps its view warm otherwise."""
+    """Decides and writes while it leads (always, without a `leader`); otherwise keeps its view up to date."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class Controller:
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
         self._affected = AffectedJobs(view, self._reconciler.workloads, self._jobs.add)
         self.counts = WorkloadCounts()
-        """The counts of Workloads, by the queue that they came through; kept whether this replica leads or not."""
+        """Counts of Workloads by queue; kept up to date whether this replica leads or not."""
         self._explainer = Explainer(core, self.counts.parked)
         self._upkeep = Upkeep(means, core, self._explainer.explanations, self._evict, settings.retention)
         self._recovery = None
@@ -105,20 +104,20 @@ class Controller:
 
     @property
     def leads(self) -> bool:
-        """Return whether this replica decides now."""
+        """Return whether this replica leads."""
         return self._leading
 
     @property
     def epoch(self) -> int:
-        """The number of this leadership; 0 where there is no lease."""
+        """The number of this leadership; 0 without a lease."""
         return 0 if self._leader is None else self._leader.epoch
 
     def start(self) -> None:
-        """Begin, in the background. The view must be started by its owner."""
+        """Start in the background. The view is started by its owner."""
         self._task = asyncio.create_task(self._run(), name="controller")
 
     async def stop(self) -> None:
-        """End all work and let go of the lease."""
+        """Stop all tasks and release the lease."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -127,7 +126,7 @@ class Controller:
             await self._leader.release()
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
-        """Take note of a change in the view (its listener)."""
+        """Record a change in the view; this is its listener."""
         if (gvk.group, gvk.kind) in OF_THE_CORE:
             self._core.heard(old, new)
             self._upkeep.heard(gvk, old, new)
@@ -177,7 +176,7 @@ class Controller:
             await asyncio.sleep(AFTER_FAILURE)
 
     async def _follow_until(self, leader: Leader) -> None:
-        """Keep the core warm, so that this replica's gate knows where jobs stand, until this replica leads."""
+        """Keep the core up to date until this replica leads, so that its gate knows the queues."""
         waiting = asyncio.create_task(leader.wait(), name="wait for the lease")
         try:
             while not waiting.done():
@@ -190,7 +189,7 @@ class Controller:
             waiting.cancel()
 
     async def _lead(self) -> None:
-        """Decide as long as this replica leads; returns when it does not any more."""
+        """Run all tasks of a leader; returns when this replica no longer leads."""
         hold = asyncio.create_task(self._leader.hold() if self._leader else _for_ever(), name="hold the lease")
         begun = asyncio.create_task(self._begin(), name="catch up and claim")
         tasks = {hold, begun}
@@ -227,9 +226,9 @@ class Controller:
             log.info("this replica decides no more")
 
     async def _begin(self) -> None:
-        """Miss nothing that was written, then keep a former leader from writing; what fails is done again.
+        """Catch up with all writes, then fence the former leader; failures are retried.
 
-        Workloads are many, so they are read only where the watch does not catch up.
+        Workloads are many, so they are listed only if the watch does not catch up.
         """
         began = self._clocks.monotonic()
         for gvk in QUEUE_KINDS:
@@ -270,24 +269,24 @@ class Controller:
             await self._wait(wanted, min(GATHER, SHORT * took))
 
     async def _wait(self, wanted: int | None, gather: float) -> None:
-        """Wait for a change, for the time the core asked for, or for the tick; `gather` seconds after a change."""
+        """Wait for a change and then until `gather` seconds have passed, at most until `wanted` (ms) or the tick."""
         ended = self._clocks.monotonic()
         seconds = TICK if wanted is None else min(TICK, max(0.0, (wanted - self._clocks.milliseconds()) / 1000))
         if await waited(self._dirty, seconds):
             await asyncio.sleep(max(0.0, ended + gather - self._clocks.monotonic()))
 
     async def _tell(self) -> None:
-        """Bring the status of each Workload up to date: one write after the other, for up to minutes."""
+        """Update the status of each Workload, one write after another; this may take minutes."""
         await self._upkeep.run(await self._explainer.run())
 
     async def _publish(self) -> None:
-        """Bring the status of queues up to date, and the requests of checks."""
+        """Update the status of queues, and the ProvisioningRequests."""
         await self._publisher.publish()
         await self._provisioner.run()
 
 
 def _is_waited_for(gvk: GroupVersionKind, new: Object | None) -> bool:
-    """Return whether somebody else waits: for the finalizer of what he deletes, for the end of what he has admitted."""
+    """Return whether somebody waits for an update: of a finalizer on deletion, or of a status after an admission."""
     if gvk in (CLUSTER_QUEUE, FLAVOR, ADMISSION_CHECK, TOPOLOGY):
         return new is None or bool(new["metadata"].get("deletionTimestamp"))
     return gvk == WORKLOAD and new is not None and holds(new, WAITING) and holds(new, QUOTA_RESERVED)

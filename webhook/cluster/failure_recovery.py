@@ -1,7 +1,7 @@
-"""Ends for good the Pods that were deleted on a node which nobody reaches, where their owner allowed it (KEP-6757).
+"""Deletes terminating Pods on unreachable nodes without their kubelet, if they allow it (KEP-6757).
 
-The kubelet of such a node never confirms, so that their quota would be held until the node comes back. Most Pods of a
-cluster are none of the view's: those of an unreachable node are listed, again and again while there is one.
+The kubelet of such a node never confirms the deletion, so that the quota would be held until the node is back. Most
+Pods of a cluster are not in the view: those of an unreachable node are listed repeatedly.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ log = logging.getLogger(__name__)
 
 GATE: Final = "FailureRecoveryPolicy"
 ALLOWED: Final = "kueue.x-k8s.io/safe-to-forcefully-delete"
-"""The annotation, "true", of Pods that may end so: whoever writes it says that two of them at once do no harm."""
+"""Annotation of Pods that may be deleted so ("true"): two instances running at once must do no harm."""
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 CONDITION: Final = "KueueFailureRecovery"
 REASON: Final = "KueueForcefullyDeleted"
 LOOKS: Final = 6
-"""So often is a node looked at in the time that its Pods get."""
+"""How often a node is checked within the time that its Pods have."""
 SHORTEST: Final = 0.2
 LONGEST: Final = 10.0
-"""Seconds between two looks."""
+"""The longest pause between two checks, in seconds."""
 
 
 class FailureRecovery:
-    """Looks at unreachable nodes. `now` gives milliseconds; for `after` seconds a Pod may be overdue."""
+    """Checks unreachable nodes. `now` returns milliseconds; Pods are deleted once overdue by `after` seconds."""
 
     def __init__(
         self, view: View, writer: LeaderWriter, events: EventRecorder, now: Callable[[], int], after: float
@@ -46,7 +46,7 @@ class FailureRecovery:
         self._view, self._writer, self._events, self._now, self._after = view, writer, events, now, after
 
     async def run(self) -> None:
-        """Look at all of them until this replica leads no more."""
+        """Check all nodes repeatedly; returns when this replica no longer leads."""
         while True:
             for node in unreachable(self._view.mirror(NODE).all()):
                 try:
@@ -64,7 +64,7 @@ class FailureRecovery:
                 await self._end(pod, node)
 
     async def _end(self, pod: Object, node: str) -> None:
-        """Say in a Pod's status why it ended, then delete it without waiting for its kubelet. Raises StoreError."""
+        """Record in a Pod's status why it ended, then delete it without its kubelet. Raises StoreError."""
         seconds = float(at(pod, ("metadata", "deletionGracePeriodSeconds")) or 0) + self._after
         message = (
             f"Pod forcefully terminated after {seconds:g}s grace period due to unreachable node `{node}`"
@@ -84,14 +84,14 @@ class FailureRecovery:
 
 
 def unreachable(nodes: list[Object]) -> Iterator[str]:
-    """Give the names of the Nodes that nobody reaches."""
+    """Yield the names of the Nodes with the unreachable taint."""
     for node in nodes:
         if any(taint.get("key") == UNREACHABLE for taint in at(node, ("spec", "taints")) or ()):
             yield key_of(node)[1]
 
 
 def is_overdue(pod: Object, after: float, now: int) -> bool:
-    """Say whether a Pod should have been gone for `after` seconds at `now`, in milliseconds, and may be ended so."""
+    """Return whether a Pod allows it and is overdue by `after` seconds at `now` (milliseconds since the epoch)."""
     deleted = at(pod, ("metadata", "deletionTimestamp"))
     if not deleted or at(pod, ("metadata", "annotations", ALLOWED)) != "true":
         return False

@@ -1,7 +1,7 @@
-"""How a new leader keeps the former one from admitting anything more, however late its writes come.
+"""Fencing: a new leader makes sure that no write of the former one can still admit a Workload.
 
-A leader writes into the lease whom it may admit before it admits anybody (`api/leader.py`). Whoever takes the lease
-over stamps those Workloads: a status write that was made for an older version of one is then refused.
+A leader records in the lease which Workloads it may admit before it admits any (`api/leader.py`). The next leader
+stamps these Workloads: a status write for an older version of one then fails.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from webhook.store.objects import Object, version_of
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 8
-"""Writes under way at the same time."""
+"""Writes in flight at the same time."""
 CATCH_UP: Final = 2.0
-"""Seconds that the watch has to tell a new leader of its own write; after that it lists."""
+"""Seconds for the watch to deliver a new leader's own write; after that it lists."""
 CLAIMS: Final = 256
-"""Workloads that are claimed ahead: as many writes keep a new leader from deciding, and so rarely is one made."""
+"""Workloads claimed in advance. A new leader has to write to all of them; fewer would need claims more often."""
 SOON: Final = 0.1
 T = TypeVar("T")
 Claim = Callable[[Sequence[str]], Awaitable[bool]]
 
 
 async def insist(call: Callable[[], Awaitable[T]]) -> T:
-    """Do what must be done before anything else, again while the API server is away; whose lease ends is cancelled."""
+    """Call until the API server is available. It is cancelled when the lease is lost."""
     while True:
         try:
             return await call()
@@ -48,17 +48,18 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
 
 
 class Fence:
-    """What this replica has claimed, and what it does about the claims of the one before."""
+    """The claims of this replica, and the fencing of the previous leader's."""
 
     def __init__(self, view: View, writer: LeaderWriter, claim: Claim | None) -> None:
-        """Take `claim`, which writes down whom this replica may admit; None where no other may take over."""
+        """Take `claim`, which records the Workloads that this replica may admit; None if there is no other replica."""
         self._view, self._writer, self._claim = view, writer, claim
         self._claimed: dict[str, str] = {}
 
     async def claim(self, wanted: set[str], unsettled: Iterable[str], front: Callable[[int], Pass[list[str]]]) -> None:
-        """Have those claimed whom this round admits, before any of that is written; those in front as well.
+        """Claim the Workloads that this round admits, before any of that is written, and the next candidates.
 
-        So one write lasts for some rounds, until another leader has stamped one of them. Raises NotLeading, StoreError.
+        So one write lasts for several rounds, until another leader has stamped one of them. Raises NotLeading,
+        StoreError.
         """
         if self._claim is None or all(self.is_claimed(key) for key in wanted):
             return
@@ -69,17 +70,17 @@ class Fence:
         self._claimed = claimed
 
     def is_claimed(self, key: str) -> bool:
-        """Say whether a Workload may be admitted by the claim: nobody has stamped it since.
+        """Return whether a Workload may be admitted: it is claimed and has not been stamped since.
 
-        A leader whose clock is slow sees the versions that the fence of the next one makes, and must not use them.
+        A leader with a slow clock sees the versions stamped by the next one, and must not use them.
         """
         return self._claim is None or self._claimed.get(key) == self._stamp(key)
 
     async def catch_up(self, epoch: int, left: Sequence[str] | None) -> bool:
-        """Let the watch tell of all that was written to Workloads before this call; say whether it did in time.
+        """Wait until the watch has delivered all writes to Workloads before this call; return whether it did.
 
-        One that waits is stamped, of those that a former leader claimed where there are any: what was written before
-        that is told before that. Where nothing waits, or the write or the watch fails, they have to be read instead.
+        A pending Workload is stamped, preferably one that the former leader claimed: the watch delivers earlier writes
+        first. If none is pending, or the write or the watch fails, the Workloads have to be listed instead.
         """
         mirror = self._view.mirror(WORKLOAD)
         # The last claimed are those that the former leader was least likely to admit meanwhile.
@@ -89,7 +90,7 @@ class Fence:
             return False
         try:
             written = await self._writer.metadata(waiting, {"annotations": {EPOCH: str(epoch)}})
-            if version_of(written) == version_of(waiting):  # it bore that stamp already: nothing was written now
+            if version_of(written) == version_of(waiting):  # it already had that stamp, so nothing was written
                 return False
             async with asyncio.timeout(CATCH_UP):
                 await mirror.reach(version_of(written))
@@ -98,9 +99,9 @@ class Fence:
         return True
 
     async def keep_out(self, epoch: int, left: Sequence[str] | None) -> None:
-        """Write to the Workloads that a former leader may still admit, so that such a write can no longer land.
+        """Stamp the Workloads that a former leader may still admit, so that its writes fail.
 
-        `left` is None where it may be any that waits. Raises StoreError where one is refused: then nothing may be
+        `left` is None if it may be any pending one. Raises StoreError if a write is refused: then nothing may be
         decided.
         """
         self._claimed = {}
@@ -112,16 +113,16 @@ class Fence:
             await asyncio.gather(*(self.stamp(w, epoch) for w in waiting[start : start + AT_ONCE]))
 
     async def stamp(self, workload: Object, epoch: int) -> None:
-        """Write to one Workload that waits, so that no write made for an older version of it can land any more."""
-        found: Object | None = workload
-        while found is not None and not holds(found, QUOTA_RESERVED):
-            write = partial(self._writer.metadata, found, {"annotations": {EPOCH: str(epoch)}})
+        """Stamp a Workload unless it has quota, so that writes for an older version of it fail."""
+        current: Object | None = workload
+        while current is not None and not holds(current, QUOTA_RESERVED):
+            write = partial(self._writer.metadata, current, {"annotations": {EPOCH: str(epoch)}})
             try:
                 await insist(write)
             except NotFound:
                 return
-            except Conflict:  # somebody wrote to it since: it may have been the former leader
-                found = await insist(partial(self._writer.refresh_workload, found))
+            except Conflict:  # somebody wrote to it since, perhaps the former leader
+                current = await insist(partial(self._writer.refresh_workload, current))
             else:
                 return
 
@@ -130,5 +131,5 @@ class Fence:
         return self._view.mirror(WORKLOAD).get(name, namespace)
 
     def _stamp(self, key: str) -> str:
-        """Give what the fence of a leader wrote to a Workload, or an empty string."""
+        """Return the stamp of a Workload, "" if none."""
         return str(at(self._find(key) or {}, ("metadata", "annotations", EPOCH)) or "")

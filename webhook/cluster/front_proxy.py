@@ -1,4 +1,4 @@
-"""Who may proxy requests of users to an aggregated API: what the API server publishes for that.
+"""The front proxy of the API server: who may forward user requests to an aggregated API.
 
 Source: the ConfigMap extension-apiserver-authentication in kube-system (aggregation layer of Kubernetes).
 """
@@ -20,14 +20,14 @@ NAMESPACE: Final = "kube-system"
 
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
-    """The authorities of its certificate (PEM), and the common names that it may have; none: any."""
+    """The CA bundle (PEM) for its client certificate, and the allowed common names; empty allows any."""
 
     authorities: str
     names: frozenset[str]
 
 
 async def front_proxy(store: ObjectStore) -> FrontProxy:
-    """Read it. Raises StoreError, and ValueError where the API server publishes none."""
+    """Read the front proxy's configuration. Raises StoreError, and ValueError if there is no request header CA."""
     data = (await store.get(CONFIG_MAP, NAME, NAMESPACE)).get("data") or {}
     authorities = str(data.get("requestheader-client-ca-file") or "")
     if not authorities:

@@ -1,4 +1,4 @@
-"""What the parts of the controller work with: the view, the one writer, Events, and the time."""
+"""What the parts of the controller share: view, writer, Events and clocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webhook.cluster.clocks import Clocks
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What is seen, by what is written and told, and by which time."""
+    """View, writer, Event recorder and clocks."""
 
     view: View
     writer: LeaderWriter

@@ -1,7 +1,7 @@
-"""Long work in short steps, so that neither the queues nor a page keep an admission request waiting.
+"""Cooperative scheduling: long work in short steps, so that it does not delay admission requests.
 
-A pass is a generator: wherever it yields, the event loop may go on. What it reads may change in between; each pass says
-what of it has to be of one moment, and takes a copy of that. Work that waits for writes gives way by a `Slice`.
+A pass is a generator: at each yield the event loop may run other tasks. What it reads may change in between; each pass
+copies what has to be consistent. Work with awaits of its own gives way by a `Slice`.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 Pass = Generator[None, None, T]
 SLICE: Final = 0.002
-"""Seconds for which work may keep the event loop."""
+"""Seconds for which work may block the event loop."""
 CHUNK: Final = 500
-"""Entries that are sorted, or looked at, in one step."""
+"""Entries that are sorted, or processed, in one step."""
 
 
 class Slice:
-    """The time that work has until it gives way; tasks that share one have it together, not each."""
+    """A share of time until work gives way; tasks that use the same one share it."""
 
     def __init__(self) -> None:
         self._end = perf_counter() + SLICE
 
     async def give_way(self, rest: float = 0.0) -> None:
-        """Where the time is over, let others go on, `rest` seconds at least; then begin another slice."""
+        """If the time is used up, sleep for `rest` seconds, then start another slice."""
         end = self._end
         if perf_counter() >= end:
             await asyncio.sleep(rest)
-            if self._end == end:  # no other task has begun the next one
+            if self._end == end:  # no other task has started the next one
                 self._end = perf_counter() + SLICE
 
 
 async def in_slices(steps: Pass[T]) -> T:
-    """Run a pass to its end, and give what it returns."""
-    this = Slice()
+    """Run a pass to its end, giving way between steps; return its result."""
+    time_slice = Slice()
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            found: T = done.value
-            return found
-        await this.give_way()
+            result: T = done.value
+            return result
+        await time_slice.give_way()
 
 
 def at_once(steps: Pass[T]) -> T:
-    """Run a pass without a pause."""
+    """Run a pass without giving way; return its result."""
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            found: T = done.value
-            return found
+            result: T = done.value
+            return result
 
 
 def every(items: Iterable[T], chunk: int = CHUNK) -> Iterator[tuple[bool, T]]:
-    """Give items, each with whether it is time to yield."""
+    """Yield each item with whether to give way after it."""
     for number, item in enumerate(items, 1):
         yield number % chunk == 0, item
 
 
 def in_order(items: Iterable[T], key: Callable[[T], Any]) -> Pass[list[T]]:
-    """Sort in steps: parts first, then merged."""
+    """Sort in steps: sort chunks, then merge. Returns the sorted list."""
     parts: list[list[tuple[Any, int, T]]] = [[]]
     for number, item in enumerate(items):
         if len(parts[-1]) == CHUNK:

@@ -1,4 +1,4 @@
-"""What policies may know of the cluster, from the local view; and the answers of the API server's authorizer."""
+"""Facts for policies from the local view, and decisions of the API server's authorizer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of, uid_of
 
 REMEMBER: Final = 10.0
-"""Seconds for which an authorizer's answer is used again; the API server's own webhook cache keeps them longer."""
+"""Seconds for which an authorizer's decision is cached; the API server's own webhook cache is longer."""
 REMEMBERED: Final = 4096
 NONE: Final[dict[tuple[str, str], Object]] = {}
 
 
 class ViewFacts:
-    """Answers from memory. `given` are objects that came with the policy files: params where the cluster has none."""
+    """Facts from memory. Objects from the policy files are used as params that the cluster does not have."""
 
     def __init__(
         self, view: View, params: ParamKinds, clock: Callable[[], float], settings: QueueSettings | None = None
@@ -39,68 +39,68 @@ class ViewFacts:
         self._managed, settings = managed(settings), settings or QueueSettings()
         self.switches, self.external = settings.switches, settings.external
         self._owners, self._reads = ViewOwners(view, settings), LiveReads(view.store, clock)
-        self._given: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
+        self._from_files: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
     def give(self, objects: Iterable[Object]) -> None:
-        """Replace the objects that came with the policy files."""
-        given: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
+        """Replace the objects from the policy files."""
+        by_kind: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         for obj in objects:
             gvk = gvk_of(obj)
-            given.setdefault((gvk.group, gvk.kind), {}).setdefault(key_of(obj), obj)
-        self._given = given
+            by_kind.setdefault((gvk.group, gvk.kind), {}).setdefault(key_of(obj), obj)
+        self._from_files = by_kind
 
     def namespace(self, name: str) -> dict[str, Any]:
-        """Give the Namespace object; one that is not in view yet is asked for, as the API server does it."""
-        found = self._namespaces.get(name)
-        return self._reads.answer(ObjectQuery(NAMESPACE, "", name)) if found is None else found
+        """Return the Namespace. Raises Unanswered if it has to be read, FactError if it is missing or unreadable."""
+        obj = self._namespaces.get(name)
+        return self._reads.answer(ObjectQuery(NAMESPACE, "", name)) if obj is None else obj
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[dict[str, Any]]:
-        """Give the objects of a kind by name or by label selector, sorted by name; those of the cluster go first.
+        """Return objects of a kind by name or label selector, sorted by name; the cluster's take precedence.
 
-        The kind is one that has a scope.
+        Raises KeyError for a kind whose `scope` is None.
         """
-        (_, live), given = self._params.listed[gvk], self._given.get((gvk.group, gvk.kind), NONE)
+        (_, live), from_files = self._params.listed[gvk], self._from_files.get((gvk.group, gvk.kind), NONE)
         if name is not None:
-            found = live.get(name, namespace or "")
-            if found is not None:
-                return (found,)
-            return _named(given, name, namespace) if given else ()
+            match = live.get(name, namespace or "")
+            if match is not None:
+                return (match,)
+            return _named(from_files, name, namespace) if from_files else ()
         here = {key_of(obj): obj for obj in live.all(namespace)}
-        for key, obj in given.items():
+        for key, obj in from_files.items():
             if namespace is None or key[0] in ("", namespace):
                 here.setdefault(key, obj)
         return [obj for _, obj in sorted(here.items()) if selector is None or selector(_labels(obj))] if here else ()
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind of parameters by discovery, None where it is not served."""
-        found = self._params.listed.get(gvk)
-        return None if found is None else found[0]
+        """Return the scope of a kind of parameters by discovery, None if it is not served."""
+        listed_kind = self._params.listed.get(gvk)
+        return None if listed_kind is None else listed_kind[0]
 
     def holds(self, obj: Object, namespace: str) -> bool:
-        """Say whether the queues hold such objects, by their kind and the labels of their namespace."""
+        """Return whether the queues hold such an object, by its kind and the labels of its namespace."""
         return self._managed.may_hold(obj, lambda: _labels(self.namespace(namespace)))
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
-        """Give the managed job with the uid of a reference; one that is not in view yet is asked for."""
-        found = self._owners.owner(reference, namespace)
+        """Return the managed job with the uid of a reference, or None. Raises Unanswered if it has to be read."""
+        candidate = self._owners.owner(reference, namespace)
         gvk = gvk_of(reference)
-        if found is not None or (gvk.group, gvk.kind) not in MANAGED_KINDS:
-            return found
-        found = self._asked(ObjectQuery(gvk, namespace, str(reference.get("name"))))
-        return found if found is not None and uid_of(found) == reference.get("uid") else None
+        if candidate is not None or (gvk.group, gvk.kind) not in MANAGED_KINDS:
+            return candidate
+        candidate = self._asked(ObjectQuery(gvk, namespace, str(reference.get("name"))))
+        return candidate if candidate is not None and uid_of(candidate) == reference.get("uid") else None
 
     def admitted(self, job: Object) -> bool:
-        """Say whether the job's Workload is admitted; where it is not in view the API server is asked."""
+        """Return whether the job's Workload is admitted. Raises Unanswered if it has to be read."""
         if self._owners.admitted(job):
             return True
         if not self._view.follows(WORKLOAD):
             return False
         key = key_of_job(job)
-        found = self._asked(ObjectQuery(self._view.mirror(WORKLOAD).gvk, key.namespace, key.workload))
-        return found is not None and admits(found, key.uid)
+        workload = self._asked(ObjectQuery(self._view.mirror(WORKLOAD).gvk, key.namespace, key.workload))
+        return workload is not None and admits(workload, key.uid)
 
     def _asked(self, query: ObjectQuery) -> Object | None:
         try:
@@ -111,14 +111,14 @@ class ViewFacts:
             raise
 
     def authorize(self, check: Check) -> Decision:
-        """Give the remembered answer, UNKNOWN where it must be asked for."""
+        """Return the cached decision, UNKNOWN if there is none."""
         answer = self._answers.get(check)
         if answer is None or answer[1] < self._clock():
             return Decision.UNKNOWN
         return answer[0]
 
     async def ask(self, questions: Sequence[Question]) -> None:
-        """Ask the API server, all at once, and remember."""
+        """Answer all questions by the API server, concurrently, and cache the answers."""
         await asyncio.gather(*(self._answer(question) for question in questions))
 
     async def _answer(self, question: Question) -> None:
@@ -131,7 +131,7 @@ class ViewFacts:
         self._answers[question] = answer, self._clock() + REMEMBER
 
     async def _ask(self, check: Check) -> Decision:
-        """Give the authorizer's answer. What cannot be asked counts as denied."""
+        """Return the authorizer's decision; DENIED if the request fails."""
         try:
             review = await self._view.store.create(access_review(check))
         except StoreError:
@@ -139,11 +139,11 @@ class ViewFacts:
         return Decision.ALLOWED if (review.get("status") or {}).get("allowed") is True else Decision.DENIED
 
 
-def _named(given: Mapping[tuple[str, str], Object], name: str, namespace: str | None) -> Sequence[Object]:
-    """Give the objects of a name; one whose file names no namespace is in all of them."""
+def _named(objects: Mapping[tuple[str, str], Object], name: str, namespace: str | None) -> Sequence[Object]:
+    """Return the objects with this name; an object without a namespace counts in every namespace."""
     if namespace is None:
-        return [obj for (_, own), obj in given.items() if own == name]
-    return [given[key] for key in (("", name), (namespace, name)) if key in given]
+        return [obj for (_, own), obj in objects.items() if own == name]
+    return [objects[key] for key in (("", name), (namespace, name)) if key in objects]
 
 
 def _labels(obj: Mapping[str, Any]) -> Labels:

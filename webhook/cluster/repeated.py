@@ -1,4 +1,4 @@
-"""Work that is done again after news: soon where somebody waits for it, more seldom the longer it takes."""
+"""Repeats work after changes: soon if somebody waits for it, less often the longer it takes."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Final
 from webhook.cluster.api.writer import NotLeading
 
 EVERY: Final = 0.5
-"""Seconds until it is done again, news or not."""
+"""Seconds until the work is repeated without a change."""
 SHORTEST: Final = 0.02
-"""Seconds between two times at least."""
+"""The shortest pause between two runs, in seconds."""
 REST: Final = 10
-"""So many times as long as it took is waited for before the next time, `EVERY` at most."""
+"""The pause before the next run, as a multiple of the last run's duration, up to `EVERY`."""
 SHORT_REST: Final = 2
-"""The same where somebody waits for what is written."""
+"""The same if somebody waits for the result."""
 
 
 class Repeated:
-    """One piece of work. `news` says that there may be something to write, `hurry` that somebody waits for it."""
+    """A repeated piece of work. `news` says that there may be something to do, `hurry` that somebody waits for it."""
 
     def __init__(self, work: Callable[[], Awaitable[None]], clock: Callable[[], float]) -> None:
         self._work, self._clock = work, clock
         self._news, self._soon = asyncio.Event(), asyncio.Event()
 
     def news(self) -> None:
-        """Do it again."""
+        """Run again."""
         self._news.set()
 
     def hurry(self) -> None:
-        """Do it again soon."""
+        """Run again soon."""
         self._soon.set()
         self._news.set()
 
     async def run(self) -> None:
-        """Do it again and again; returns when this replica no longer leads."""
+        """Run repeatedly; returns when this replica no longer leads."""
         while True:
             self._news.clear()
             self._soon.clear()
@@ -52,9 +52,9 @@ class Repeated:
 
 
 async def waited(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event, so long at most; say whether it came.
+    """Wait for an event for at most `seconds`; return whether it is set.
 
-    Not `wait_for`: in Python 3.11 it swallows a cancellation that meets it.
+    Not `wait_for`: in Python 3.11 it may swallow a cancellation.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -1,8 +1,8 @@
-"""One round of decisions: objects from the view to the core, its decisions into Workload statuses.
+"""A round of decisions: from the objects of the view to the core, and its decisions into Workload statuses.
 
-An admission is a status write with the Workload's version as precondition. The next round is decided while such writes
-are under way: what they admit counts. Where an outcome is not known (a lost connection), nothing more is decided until
-that is settled.
+An admission is a status write with the Workload's version as a precondition. The next round is decided while such
+writes are in flight: what they admit counts. If the outcome of a write is unknown (a lost connection), nothing more is
+decided until it has been settled.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T", Admitted, Evicted, Preempted)
 
 SOON_MS: Final = 100
-"""Milliseconds until the next round where a write is unsettled."""
+"""Milliseconds until the next round if the outcome of a write is unknown."""
 
 
 def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
-    """Give cause and message of an eviction that sets the workload inactive too; None for any other."""
+    """Return cause and message if an eviction also deactivates the workload; else None."""
     if decision.reason == workload_conditions.OVERTIME and not decision.message:
         return decision.reason.removeprefix(DEACTIVATES), "exceeding the maximum execution time"
     if decision.reason.startswith(DEACTIVATES):
@@ -77,12 +77,12 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
 
 
 class RoundWriter:
-    """Makes rounds; remembers only which writes are under way."""
+    """Runs rounds; its only state are the writes in flight."""
 
     def __init__(self, means: Means, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]) -> None:
-        """Take the parts. The fence says whom this replica may admit, where another may take over.
+        """Take the parts. `fence` knows which Workloads this replica may admit.
 
-        `again` is called when a write of a round failed after the round was over.
+        `again` is called when a write fails after its round is over.
         """
         self._view, self._writer, self._events = means.view, means.writer, means.events
         self._clock_ms, self._seconds = means.clocks.milliseconds, means.clocks.monotonic
@@ -92,9 +92,10 @@ class RoundWriter:
         self._asked: list[Evicted] = []
 
     async def run(self) -> int | None:
-        """Do one round; give the time (milliseconds) at which the core wants another, None for none.
+        """Run a round; return when the core wants another (milliseconds since the epoch), None if it does not.
 
-        Raises NotLeading, and StoreError where an unsettled write is refused to be settled.
+        Raises NotLeading, an earlier error of a write in the background, and StoreError if an unknown outcome cannot be
+        settled.
         """
         self._writes.check()
         await self._settle()
@@ -117,25 +118,25 @@ class RoundWriter:
         return self._clock_ms() if not decisions.complete else decisions.next_at
 
     async def stop(self) -> None:
-        """Give up the writes that are under way: the next round finds out what became of them."""
+        """Cancel the writes in flight: the next round settles their outcome."""
         await self._writes.stop()
 
     def ask(self, decision: Evicted) -> None:
-        """Evict one that the core cannot see, in the next round: after what is being written of it."""
+        """Add an eviction that the core cannot decide to the next round."""
         self._asked.append(decision)
 
     async def follow(self) -> None:
-        """Let the core know how things stand, without deciding."""
+        """Update the core without deciding."""
         now = self._clock_ms()
         await in_slices(self._core.catch_up(now))
         self._core.follow(now)
 
     async def _claim(self, admitted: Sequence[Admitted]) -> None:
-        """Have everybody claimed who is admitted now, and those in front as well. Raises NotLeading, StoreError."""
+        """Claim the Workloads that are admitted now, and the next candidates. Raises NotLeading, StoreError."""
         await self._fence.claim({each.workload for each in admitted}, self._writes.keys, self._core.front)
 
     async def _begin(self, decisions: Sequence[T], write: Callable[[T], Awaitable[None]]) -> None:
-        """Begin to write decisions, in order."""
+        """Start the writes of decisions, in order."""
         for decision in decisions:
             await self._writes.begin(decision.workload, partial(write, decision))
 
@@ -150,7 +151,7 @@ class RoundWriter:
         ):
             decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old))
             if {pods.name: pods.count for pods in decision.pod_sets} != slices.counts(workload):
-                return  # the job changed meanwhile: the next round decides by what it asks for now
+                return  # the job has changed meanwhile: the next round decides on the new counts
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
         new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
@@ -173,13 +174,13 @@ class RoundWriter:
             await self._end_replaced(workload)
 
     async def _end_replaced(self, workload: Object) -> None:
-        """Finish the Workload that an admitted one replaces: both would count. One of a job is its job's to end."""
+        """Finish the Workload that an admitted one replaces, as both would count, unless the job's reconciler does."""
         old = self._find(slices.replaced(workload))
         if old is None or holds(old, FINISHED) or at(old, ("metadata", "ownerReferences")):
             return
-        said = f"Replaced to accommodate a workload ({identity(workload)}) due to workload slice aggregation"
-        if await self._write(old, workload_conditions.finished(old, Finish(REPLACED, said), self._writer.stamp())):
-            self._events.tell(old, REPLACED, said)
+        message = f"Replaced to accommodate a workload ({identity(workload)}) due to workload slice aggregation"
+        if await self._write(old, workload_conditions.finished(old, Finish(REPLACED, message), self._writer.stamp())):
+            self._events.tell(old, REPLACED, message)
 
     async def _preempt(self, decision: Preempted) -> None:
         preemptor = self._find(decision.preemptor)
@@ -206,7 +207,7 @@ class RoundWriter:
         await self._stop(decision.workload, decision.reason, message, "", decision.requeue_at)
 
     async def _deactivate(self, workload: Object, cause: str, message: str) -> None:
-        """Set a workload inactive and evict it: why is written first, so that whoever takes over finishes it."""
+        """Deactivate and evict a workload. The cause is written first, so that a new leader can complete it."""
         if not holds(workload, DEACTIVATION_TARGET):
             new = workload_conditions.deactivating(workload, cause, message, self._writer.stamp())
             workload = await self._writer.status(workload, new)
@@ -217,7 +218,7 @@ class RoundWriter:
         await self._stop("/".join(key_of(workload)), f"{DEACTIVATES}{cause}", text, "")
 
     async def _stop(self, key: str, reason: str, message: str, preemption: str, again: int = 0) -> bool:
-        """Evict one, and say whether that was written now."""
+        """Evict a Workload; return whether that was written now."""
         workload = self._find(key)
         if workload is None or holds(workload, EVICTED):
             return False
@@ -230,7 +231,7 @@ class RoundWriter:
         return True
 
     async def _write(self, workload: Object, new: dict[str, Any]) -> bool:
-        """Write a status; say whether that was done. Raises Unavailable, after which it may have been."""
+        """Write a status; return whether that succeeded. Raises Unavailable if the outcome is unknown."""
         key = "/".join(key_of(workload))
         try:
             await self._writer.status(workload, new)
@@ -244,9 +245,9 @@ class RoundWriter:
         return True
 
     async def _settle(self) -> None:
-        """Find out what became of writes without an answer; one that may still be under way is made impossible.
+        """Settle unknown outcomes: a write that may still be in flight is made to fail.
 
-        The lost write named the version it was made for. Any write of ours after it changes that version.
+        Its precondition is the version that it was made for, and any write of ours changes that version.
         """
         for key, sent in list(self._writes.unknown.items()):
             fresh = await insist(partial(self._writer.refresh_workload, sent))
@@ -255,7 +256,7 @@ class RoundWriter:
             self._writes.settled(key)
 
     def _queue_of(self, workload: Object | None) -> str:
-        """Name the ClusterQueue that a Workload waits in."""
+        """Return the ClusterQueue of a Workload's LocalQueue, "" if none."""
         name, namespace = str(at(workload or {}, ("spec", "queueName")) or ""), key_of(workload)[0] if workload else ""
         return str(at(self._view.mirror(LOCAL_QUEUE).get(name, namespace) or {}, ("spec", "clusterQueue")) or "")
 

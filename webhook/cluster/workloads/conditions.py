@@ -41,8 +41,7 @@ REQUEUES: Final = {
     "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
     "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
 }
-"""Evictions after which a workload is not requeued until they are undone: reason -> reason and message of `Requeued`.
-"""
+"""Evictions that block requeueing until they are undone: reason -> reason and message of `Requeued` then."""
 EVICTIONS: Final = {
     DEACTIVATED: "The workload is deactivated",
     "ClusterQueueStopped": "The ClusterQueue is stopped",

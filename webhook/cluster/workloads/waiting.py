@@ -161,7 +161,7 @@ def _back_in_queue(workload: Object, around: Around, now: str) -> Mapping[str, A
 def still_held(workload: Object, now: str) -> dict[str, Any]:
     """Return the status of an evicted Workload that still has quota: only its back-off may end.
 
-    `Requeued` is False before the quota is released if the job was stopped by somebody who sets it.
+    If a controller that stops the job sets `Requeued` itself, it is False before the quota is released.
     """
     held = find(workload, REQUEUED) or {}
     backs_off = held.get("status") == "False" and str(held.get("reason")).startswith(_UNTIL_TIME)
