@@ -1,4 +1,4 @@
-"""AdmissionReview in, verdict out: pure functions. The server around them is in `webhook.server`."""
+"""Admission: from an AdmissionReview to a verdict, as pure functions. The server is in `webhook.server`."""
 
 from webhook.admission.pipeline import mutate, review, validate
 

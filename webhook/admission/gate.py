@@ -1,4 +1,4 @@
-"""What admission asks of its surroundings: the facts of the cluster, and the gate to the queue core."""
+"""The protocol of the queue gate that admission asks about a job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Check", "Decision", "Facts", "Gate", "GateAnswer", "Labels", "Questi
 
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """What the queue core says to a job that asks to come in. `warnings` are shown at `kubectl apply`."""
+    """The answer of the queue gate about a new job. `warnings` are shown by `kubectl apply`."""
 
     allowed: bool
     reason: str = ""
@@ -22,7 +22,7 @@ class GateAnswer:
 
 
 class Gate(Protocol):
-    """The local view of the queue core. Never records the request, so a dry run leaves no trace."""
+    """The queue core as seen by admission. It never records the request, so a dry run has no side effect."""
 
     def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
-        """Say whether the job can ever fit its queue, and where it would stand."""
+        """Return whether the job can ever fit its queue, with warnings about its position."""

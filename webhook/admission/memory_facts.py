@@ -1,4 +1,4 @@
-"""Facts out of plain objects: for tests, suites and runs without a cluster. The live ones are the server's."""
+"""Facts from plain objects: for tests, suites and runs without a cluster; live ones are in `cluster.policy_facts`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONFIGURATION: Final = ("config.kueue.x-k8s.io", "Configuration")
 
 
 class MemoryFacts:
-    """The objects of a cluster, given once. A kind's version does not matter; later objects replace earlier ones."""
+    """The objects of a cluster. The version of a kind does not matter; later objects replace earlier ones."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class MemoryFacts:
             self.add(obj)
 
     def add(self, obj: dict[str, Any]) -> None:
-        """Take an object in, with its quantities as strings and with defaults, as the API server would keep it."""
+        """Add an object with defaults and its quantities as strings, as the API server stores it."""
         self._scopes = self._settings = self._managed = None
         obj = defaulted(normalise(obj))
         kind, metadata = gvk_of(obj), obj.get("metadata") or {}
         if (kind.group, kind.kind) == ("", "Namespace"):
-            given = metadata.get("labels")
+            labels = metadata.get("labels")
             own = {NAMESPACE_NAME: str(metadata.get("name") or "")}
-            labels = own | given if isinstance(given, dict) else own
+            labels = own | labels if isinstance(labels, dict) else own
             obj = {**obj, "metadata": {**metadata, "labels": labels}}
         key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
         self._objects.setdefault((kind.group, kind.kind), {})[key] = obj
@@ -62,16 +62,16 @@ class MemoryFacts:
             self._by_uid[str(metadata["uid"])] = obj
 
     def namespace(self, name: str) -> dict[str, Any]:
-        """Give the Namespace; one that is not among the objects stands in with the label that every namespace has."""
-        found = self.known_namespace(name)
-        return self.stand_in(name) if found is None else found
+        """Return the Namespace; a `stand_in` if it is not among the objects."""
+        known = self.known_namespace(name)
+        return self.stand_in(name) if known is None else known
 
     def known_namespace(self, name: str) -> dict[str, Any] | None:
-        """Give the Namespace that is among the objects, None where it is not."""
+        """Return the Namespace, None if it is not among the objects."""
         return self._objects.get(("", "Namespace"), {}).get(("", name))
 
     def stand_in(self, name: str) -> dict[str, Any]:
-        """Give what stands for a Namespace that is not among the objects; the same one each time."""
+        """Return a Namespace with only the name label that every namespace has; the same object on each call."""
         if name not in self._stand_ins:
             metadata = {"name": name, "labels": {NAMESPACE_NAME: name}}
             self._stand_ins[name] = {"metadata": metadata, "spec": {}, "status": {}}
@@ -80,38 +80,38 @@ class MemoryFacts:
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[dict[str, Any]]:
-        """Give the objects of a kind by name or labels; one whose file names no namespace is in all of them."""
+        """Return objects of a kind by name or labels; an object without a namespace counts in every namespace."""
         of_kind = self._objects.get((gvk.group, gvk.kind), {})
-        found = []
+        matches = []
         for (where, called), obj in sorted(of_kind.items()):
             if namespace is not None and where not in ("", namespace):
                 continue
             labels = (obj.get("metadata") or {}).get("labels") or {}
             if called == name if name is not None else selector is None or selector(labels):
-                found.append(obj)
-        return found
+                matches.append(obj)
+        return matches
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind as built-in kinds, Sluice's CRDs and those among the objects say."""
+        """Return the scope of a kind: built-in, of Sluice's CRDs, or of CRDs among the objects."""
         if self._scopes is None:
             self._scopes = Scopes.of(self._objects.get(_DEFINITION, {}).values())
         return self._scopes.scope(gvk)
 
     def authorize(self, check: Check) -> Decision:
-        """Answer from the table."""
+        """Return the decision from `authorizations`, else `otherwise`."""
         if check not in self._authorizations:
             return self._otherwise
         return Decision.ALLOWED if self._authorizations[check] else Decision.DENIED
 
     def holds(self, obj: dict[str, Any], namespace: str) -> bool:
-        """Say whether the queues hold such objects, as a Configuration among the objects says."""
+        """Return whether the queues hold such an object, by a Configuration among the objects."""
         if self._managed is None:
             self._managed = managed(self._configured())
         return self._managed.may_hold(obj, lambda: self.namespace(namespace)["metadata"]["labels"])
 
     @property
     def switches(self) -> Mapping[str, bool]:
-        """The settings that are on or off in a Configuration among the objects."""
+        """The feature switches of a Configuration among the objects."""
         settings = self._configured()
         return settings.switches if settings is not None else {}
 
@@ -121,7 +121,7 @@ class MemoryFacts:
         return self._settings
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
-        """Give the object with the UID of a reference; of an external kind, what stands for it."""
+        """Return the object with the uid of a reference; for an external kind, its `stand_in`."""
         if is_external(reference, self):
             made = any(controls(w, str(reference.get("uid"))) for w in self._objects.get(_WORKLOAD, {}).values())
             return stand_in(reference, namespace) if made else None
@@ -129,11 +129,11 @@ class MemoryFacts:
 
     @property
     def external(self) -> Collection[GroupKind]:
-        """Give the external kinds of a Configuration among the objects."""
+        """Return the external kinds of a Configuration among the objects."""
         settings = self._configured()
         return settings.external if settings is not None else ()
 
     def admitted(self, job: dict[str, Any]) -> bool:
-        """Say whether the Workload of this object is among the objects, and admitted."""
+        """Return whether the Workload of this object is among the objects, and admitted."""
         uid = str((job.get("metadata") or {}).get("uid") or "")
         return any(admits(workload, uid) for workload in self._objects.get(_WORKLOAD, {}).values())

@@ -1,4 +1,4 @@
-"""The whole of admission as pure functions: a request, a bundle, facts and a gate in, a verdict out."""
+"""Admission as pure functions: from a request, a bundle, facts and a gate to a verdict."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ Clock = Callable[[], float]
 def mutate(
     request: Request, bundle: Bundle, facts: Facts, *, observer: Observer | None = None, clock: Clock = time.time
 ) -> Verdict | NeedsFacts:
-    """Shape the object: the verdict has the patch, or the denial of a policy that could not be evaluated.
+    """Run the mutating policies: the verdict has the patch, or the denial of a policy that failed.
 
-    `clock` gives seconds since 1970 and is read only where the bundle has exceptions.
+    `clock` returns seconds since 1970 and is read only if the bundle has exceptions.
     """
     bound = bundle.mutating.policies_for(request)
     if not bound.all or request.object is None:
@@ -74,7 +74,7 @@ def validate(
     observer: Observer | None = None,
     clock: Clock = time.time,
 ) -> Verdict | NeedsFacts:
-    """Judge the object: policies first, then, where they let it in, the gate to the queue (None: no queueing)."""
+    """Run the validating policies and then, if they allow the request, the queue gate (None: no queueing)."""
     bound = bundle.validating.policies_for(request)
     context = _context(request, facts, observer)
     if bound.all:
@@ -94,7 +94,7 @@ def review(
     observer: Observer | None = None,
     clock: Clock = time.time,
 ) -> Verdict | NeedsFacts:
-    """Do both, as the API server does: shape, then judge what came of it. The verdict has the patch of the first."""
+    """Mutate, then validate the result, as the API server does. The verdict has the patch of the mutation."""
     shaped = mutate(request, bundle, facts, observer=observer, clock=clock)
     if isinstance(shaped, NeedsFacts) or not shaped.allowed:
         return shaped
@@ -115,7 +115,7 @@ def review(
 
 
 def _sound(patch: tuple[Operation, ...]) -> tuple[Operation, ...]:
-    """Give a patch as it can stand in JSON: texts that are not UTF-8 are mended as the API server does it."""
+    """Return a patch that is valid JSON: strings that are not UTF-8 are repaired as the API server does it."""
     try:
         orjson.dumps([tuple(step) for step in patch], default=repr)
     except orjson.JSONEncodeError:
@@ -124,19 +124,19 @@ def _sound(patch: tuple[Operation, ...]) -> tuple[Operation, ...]:
 
 
 def _context(request: Request, facts: Facts, observer: Observer | None) -> ReviewContext:
-    """Put together what policies see: quantities as strings, in the object and in the old one."""
+    """Return the context of the policies, with quantities as strings in the object and the old object."""
     old = None if request.old_object is None else normalise(request.old_object)
     if request.object is None:
         return ReviewContext(request, facts, Targets(None, old), observer)
-    found = templates(request.object)
-    obj = normalise(request.object, found)
-    return ReviewContext(request, facts, Targets(obj, old, found if obj is request.object else None), observer)
+    known = templates(request.object)
+    obj = normalise(request.object, known)
+    return ReviewContext(request, facts, Targets(obj, old, known if obj is request.object else None), observer)
 
 
 def _applicable(bound: BoundPolicies, bundle: Bundle, context: ReviewContext, clock: Clock) -> Sequence[BoundPolicy]:
-    """Give the policies that are for this request; none while its Namespace must be asked for.
+    """Return the policies that apply to this request; none while its Namespace has to be read.
 
-    A Namespace that cannot be had fails every policy that may be for the request, as its failurePolicy says.
+    If the Namespace is missing or unreadable, every policy that may apply fails by its failurePolicy.
     """
     try:
         policies = bound.choose(context.namespace_labels(), context.request)
@@ -152,7 +152,7 @@ def _applicable(bound: BoundPolicies, bundle: Bundle, context: ReviewContext, cl
 def _not_excused(
     policies: Sequence[BoundPolicy], bundle: Bundle, context: ReviewContext, clock: Clock
 ) -> Sequence[BoundPolicy]:
-    """Give the policies less those that an exception frees the request from."""
+    """Return the policies without those from which an exception exempts the request."""
     names = excused(bundle.exceptions, context.request, context.targets.object, context.targets.old, clock())
     return [one for one in policies if one.policy.name not in names] if names else policies
 
@@ -189,15 +189,15 @@ def _verdict(
 
 
 def _warnings(result: EvaluationResult) -> tuple[str, ...]:
-    """Give each warning once and whole: the API server cuts them itself, and only where all together are too long."""
-    told = list(result.warnings)
+    """Return each warning once, untruncated: the API server itself truncates them if they are too long in total."""
+    texts = list(result.warnings)
     if result.oscillating:
-        told.append(f"these policies undo each other's changes: {', '.join(result.oscillating)}")
-    return tuple(dict.fromkeys(map(json_text, told)))
+        texts.append(f"these policies undo each other's changes: {', '.join(result.oscillating)}")
+    return tuple(dict.fromkeys(map(json_text, texts)))
 
 
 def _audits(result: EvaluationResult) -> dict[str, str]:
-    """Join several values of a key; failures become one JSON list, as the API server's audit annotation is."""
+    """Join several values of a key; failures become a JSON list, as in the API server's audit annotation."""
     joined = {}
     for key, values in result.audits.items():
         joined[key] = json_text(f"[{','.join(values)}]" if key == FAILURE_KEY else ", ".join(values))
@@ -205,7 +205,7 @@ def _audits(result: EvaluationResult) -> dict[str, str]:
 
 
 def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | NeedsFacts:
-    """Ask the gate for a job that is created, or given a queue, and that is not part of one that has quota."""
+    """Ask the gate about a job that is created or gets another queue, and is not part of a queued job."""
     request, job = context.request, context.job()
     if job is None or not job.kind.held or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return verdict
@@ -219,7 +219,7 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
     except Unanswered as unanswered:
         return NeedsFacts((unanswered.question,))
     except FactError:
-        return verdict  # the queue looks at it once it is there
+        return verdict  # the controller decides once the object exists
     answer = gate.ask(job, context.targets.object, request.namespace, request.dry_run)
     warnings = tuple(dict.fromkeys((*verdict.warnings, *map(json_text, answer.warnings))))
     if answer.allowed:
@@ -237,5 +237,5 @@ def _ask(gate: Gate, context: ReviewContext, verdict: Verdict) -> Verdict | Need
 
 
 def _queued_anew(context: ReviewContext, queue: str) -> bool:
-    """Say whether an update put the job into another queue."""
+    """Return whether an update changes the job's queue."""
     return queue_of(context.targets.old or {}) != queue

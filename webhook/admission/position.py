@@ -1,4 +1,4 @@
-"""Where a workload would stand in its queue, read off the state of the core. Nothing in the state is changed."""
+"""The position of a new workload in its queue, read from the state of the core, which is not changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_TO_BORROW: Final = ", no quota left to borrow"
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """One resource of one flavor, in the core's numbers: what is asked, free now, and could ever be used.
+    """One resource of one flavor, in the core's integers: requested, free now, and the most that can ever be used.
 
     `lent` is the part of `free` that would be borrowed.
     """
@@ -34,17 +34,17 @@ class WaitingRow:
     lent: int
 
     def text(self) -> str:
-        """Say it in the words of `kubectl`: `requests 8 GPUs, 2 free, no quota left to borrow`."""
+        """Return a text such as `requests 8 GPUs, 2 free, no quota left to borrow`."""
         asked, free = (amounts.text(self.resource, max(0, n)) for n in (self.asked, self.free))
-        told = f"requests {asked} {self.resource}, {free} free"
+        line = f"requests {asked} {self.resource}, {free} free"
         if self.most > self.nominal:
-            told += f", {amounts.text(self.resource, self.lent)} of it to borrow" if self.lent else NOTHING_TO_BORROW
-        return told
+            line += f", {amounts.text(self.resource, self.lent)} of it to borrow" if self.lent else NOTHING_TO_BORROW
+        return line
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """`position` counts from 1; `never` says why it can never be admitted as the quotas are, empty where it can."""
+    """`position` counts from 1; `never` is the reason why the workload can never be admitted, "" if it can."""
 
     position: int
     rows: tuple[WaitingRow, ...]
@@ -52,17 +52,17 @@ class QueuePosition:
 
     @property
     def fits(self) -> bool:
-        """Whether there is room for it now."""
+        """Whether all requests fit into the free quota."""
         return all(row.asked <= row.free for row in self.rows)
 
     @property
     def tightest(self) -> WaitingRow | None:
-        """The resource that decides: the one that lacks most of what is asked; of equals, devices first."""
+        """The row with the largest missing part of its request; among equals, devices first. None without rows."""
         return max(self.rows, key=lambda row: (_lack(row), "/" in row.resource), default=None)
 
 
 def position_of(state: State, pending_queue: PendingQueue, workload: Workload, rules: Rules, now: int) -> QueuePosition:
-    """Say where `workload` would stand in `pending_queue` if it came now."""
+    """Return the position that `workload` would have in `pending_queue` if it were created now."""
     plan = make_plan(workload.pod_sets, pending_queue.node, state.flavors, rules)
     lanes = len(pending_queue.lanes)
     local = state.local_queues.get(local_of(workload))
@@ -103,27 +103,27 @@ def _row(pending_queue: PendingQueue, flavor: str, resource: str, column: int, e
 def _never(
     options: list[tuple[Choice, list[WaitingRow]]], group: GroupPlan, pod_set: PodSetPlan, pending_queue: PendingQueue
 ) -> str:
-    """Say why none of the flavors could ever hold the pod set, at its smallest; empty where one could."""
+    """Return why no flavor could ever hold the pod set, even with its minimum count; "" if one could."""
     queue = pending_queue.queue.name
     if not options:
         return f"no flavor of ClusterQueue {queue} fits pod set {pod_set.name}: " + "; ".join(
             choice.why for choice in group.choices
         )
-    told = []
+    reasons = []
     for choice, rows in options:
         over = [row for row in rows if row.asked * pod_set.min_count > row.most * max(1, pod_set.count)]
         if not over:
             return ""
         row = over[0]
         asked, most = amounts.text(row.resource, row.asked), amounts.text(row.resource, row.most)
-        told.append(
+        reasons.append(
             f"requests {asked} {row.resource}, ClusterQueue {queue} can use at most {most} of flavor {choice.flavor}"
         )
-    return "; ".join(told)
+    return "; ".join(reasons)
 
 
 def _best(options: list[tuple[Choice, list[WaitingRow]]]) -> list[WaitingRow]:
-    """Give the rows of the first flavor that fits now, else of the one that lacks least."""
+    """Return the rows of the first flavor that fits now, else of the one that lacks least."""
     return min((rows for _, rows in options), key=lambda rows: max((_lack(row) for row in rows), default=0.0))
 
 
@@ -133,5 +133,5 @@ def _sum(one: WaitingRow, other: WaitingRow) -> WaitingRow:
 
 
 def _lack(row: WaitingRow) -> float:
-    """Give the part of what is asked that is not free, 0 where all is."""
+    """Return the part of the request that is not free, from 0 (all is free) to 1."""
     return max(0.0, (row.asked - row.free) / row.asked) if row.asked > 0 else 0.0

@@ -1,8 +1,8 @@
-"""What the queue core would say to a job that asks to come in: one function for `serve` and for the offline tools.
+"""The queue gate: judges a new job by the queue core, for `serve` and the offline tools alike.
 
-Answers from memory and records nothing, so a dry run leaves no trace. A job that can never fit is refused with the
-numbers, or only warned of; one that has to wait is let in, with a line on where it stands; one that can start is let in
-silently.
+It reads memory only and records nothing, so a dry run has no side effect. A job that can never fit is refused with the
+numbers, or only warned of; a job that has to wait is allowed with a warning about its position; a job that can start is
+allowed without one.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from webhook.queue.state import State
 Object = dict[str, Any]
 NO_NAME: Final = "new"
 LAST: Final = "~"
-"""A uid behind all others: among jobs of the same moment the new one comes last."""
+"""A uid that sorts after all others: among jobs of the same time the new one is last."""
 IN_A_REVIEW: Final = Bounds(jobs=40, heads=100)
-"""Some two milliseconds; where more jobs run or wait, the warning has no expected start."""
+"""Limits of the forecast, about two milliseconds; with more jobs the warning has no expected start."""
 
 
 class QueueObjects(Protocol):
-    """The objects that decide where a job would stand, besides the state of the core."""
+    """The objects that determine the position of a job, besides the state of the core."""
 
     def local_queue(self, name: str, namespace: str) -> Object | None:
-        """Give one LocalQueue, or None."""
+        """Return a LocalQueue, or None."""
 
     def local_queues(self, namespace: str) -> Iterable[Object]:
-        """Give the LocalQueues of a namespace."""
+        """Return the LocalQueues of a namespace."""
 
     def limit_ranges(self, namespace: str) -> list[Object]:
-        """Give the LimitRanges of a namespace."""
+        """Return the LimitRanges of a namespace."""
 
     def priority_classes(self) -> list[Object]:
-        """Give the classes that jobs name, the workloads' own before the pods'."""
+        """Return the priority classes: WorkloadPriorityClasses before PriorityClasses."""
 
 
 class DecidingCore(Protocol):
-    """A queue core as the gate reads it: what is, and the rules in force."""
+    """A queue core as the gate reads it: its state, and the rules in force."""
 
     @property
     def state(self) -> State:
-        """The state as of the last round; it is only read."""
+        """The state as of the last round; read-only."""
 
     @property
     def rules(self) -> Rules:
@@ -61,7 +61,7 @@ class DecidingCore(Protocol):
 
 
 class QueueGate:
-    """Judges jobs by the queues among some objects and the state of a core."""
+    """Judges jobs by LocalQueues and the state of a core."""
 
     def __init__(
         self,
@@ -72,13 +72,13 @@ class QueueGate:
         *,
         refuses: bool = True,
     ) -> None:
-        """Take the settings by which the core counts what jobs ask for; `refuses`: jobs that can never be admitted."""
+        """Take the settings by which the core counts requests; with `refuses`, jobs that can never fit are denied."""
         self._refuses = refuses
         self._objects, self._core, self._clock_ms = objects, core, clock_ms
         self._settings = settings or QueueSettings()
 
     def ask(self, job: Job, obj: dict[str, Any], namespace: str, dry_run: bool) -> GateAnswer:
-        """Say whether the job can ever fit its queue, and where it would stand."""
+        """Return whether the job can ever fit its queue, with warnings about its position."""
         name = f"{namespace}/{job.queue}"
         local = self._objects.local_queue(job.queue or "", namespace)
         if local is None:
@@ -102,20 +102,20 @@ class QueueGate:
         if workload.problem:
             return _let_in(f"queue {name}: {workload.problem}")
         try:
-            found = position_of(self._core.state, line, workload, self._core.rules, self._clock_ms())
+            place = position_of(self._core.state, line, workload, self._core.rules, self._clock_ms())
         except self._core.rules.failures as error:
             return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
-        if found.never:
+        if place.never:
             way_out = "request less, or use another queue" + self._others(namespace, but=job.queue or "")
-            text = f"queue {name}: this job can never be admitted: {found.never} ({way_out})"
+            text = f"queue {name}: this job can never be admitted: {place.never} ({way_out})"
             return GateAnswer(False, "Forbidden", text) if self._refuses else _let_in(text)
-        row = found.tightest
-        if row is None or (found.fits and found.position == 1):
+        row = place.tightest
+        if row is None or (place.fits and place.position == 1):
             return GateAnswer(allowed=True)
-        return _let_in(f"queue {name}: position {found.position}, {row.text()}{self._start(workload)}")
+        return _let_in(f"queue {name}: position {place.position}, {row.text()}{self._start(workload)}")
 
     def _start(self, workload: Workload) -> str:
-        """Say when a job would start that has to wait; nothing where that is not known, or costs a review too much."""
+        """Return a text with the expected start of a pending job; "" if it is unknown or too expensive to compute."""
         try:
             start = forecast(self._core.state, workload, self._clock_ms(), IN_A_REVIEW).at
         except self._core.rules.failures:
@@ -123,7 +123,10 @@ class QueueGate:
         return "" if start is None else f"; expected start {datetime.fromtimestamp(start / 1000, UTC):%Y-%m-%dT%H:%MZ}"
 
     def _workload(self, job: Job, obj: dict[str, Any], namespace: str) -> Workload | None:
-        """Read the job as the core would, had it been created now. Raises what reading a malformed one does."""
+        """Read the job as the core would if it were created now; None without pods.
+
+        Raises AttributeError, KeyError, TypeError or ValueError for a malformed job.
+        """
         if not job.pod_sets:
             return None
         metadata = {**(obj.get("metadata") or {}), "namespace": namespace}

@@ -1,4 +1,4 @@
-"""What comes of a request. A denial is a value here, never an exception."""
+"""The result of a request. A denial is a value here, never an exception."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from webhook.policy.facts import Question
 
 @dataclass(slots=True)
 class Verdict:
-    """The answer to one request. Never changed; frozen, it would take thrice as long to make.
+    """The answer to one request. Do not modify it; it is not frozen, as creating it would take three times as long.
 
-    `code` and `reason` are those of the Status a denial becomes (meta/v1 StatusReason), `message` says what to
-    change. `patch` turns the object as it came into `object`; both are those of a request that was not mutated where
-    `patch` is empty. `oscillating` names policies that undo each other.
+    `code` and `reason` are those of the Status of a denial (meta/v1 StatusReason), `message` says what to change.
+    `patch` turns the request's object into `object`; if it is empty, the object is unchanged. `oscillating` are
+    policies that undo each other's changes.
     """
 
     allowed: bool
@@ -27,18 +27,18 @@ class Verdict:
     audit_annotations: dict[str, str] = field(default_factory=dict)
     object: dict[str, Any] | None = None
     denials: tuple[str, ...] = ()
-    """Every denial's text, each with the policy that made it; `message` has the first."""
+    """The text of each denial with its policy; `message` joins them."""
     denied_by: tuple[str, ...] = ()
-    """The names of those policies."""
+    """The names of these policies."""
     policies: tuple[str, ...] = ()
     """The names of the policies that were evaluated (their rules matched and their conditions held)."""
     changed_by: tuple[str, ...] = ()
-    """Those of them that changed the object."""
+    """The names of those that changed the object."""
     oscillating: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsFacts:
-    """No verdict yet: these questions are not answered in memory. Put the answers in the facts, and review again."""
+    """No verdict yet: memory does not have the answers to these questions. Add them to the facts, and review again."""
 
     questions: tuple[Question, ...]

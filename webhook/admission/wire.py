@@ -1,4 +1,4 @@
-"""The wire form of admission.k8s.io/v1 AdmissionReview: reading a request, writing an answer. No policies here."""
+"""The wire format of admission.k8s.io/v1 AdmissionReview: parses requests and builds responses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["API_VERSION", "BadReview", "Request", "answer", "parse"]
 
 
 class BadReview(Exception):
-    """The body is not an AdmissionReview that we can answer (HTTP 400); the text says what is wrong."""
+    """The body is not a valid AdmissionReview (HTTP 400); the text says what is wrong."""
 
 
 def parse(document: Any) -> Request:
-    """Read an AdmissionReview from its parsed JSON. Raises BadReview."""
+    """Parse an AdmissionReview from its decoded JSON. Raises BadReview."""
     if not isinstance(document, dict):
         raise BadReview("the body is not a JSON object")
     if (kind := document.get("kind")) != "AdmissionReview":
@@ -111,9 +111,9 @@ def _shown(value: Any) -> str:
 
 
 def answer(uid: str, verdict: Verdict) -> dict[str, Any]:
-    """Give the AdmissionReview that answers the request `uid`.
+    """Return the AdmissionReview response to the request `uid`.
 
-    A slash in an annotation's key becomes a dot: the API server puts the webhook's name before it, and a slash between.
+    A slash in an annotation's key becomes a dot: the API server prepends the webhook's name and a slash.
     """
     response: dict[str, Any] = {"uid": uid, "allowed": verdict.allowed}
     if not verdict.allowed:

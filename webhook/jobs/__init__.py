@@ -1,1 +1,1 @@
-"""The job kinds: where suspend, pod templates and replica counts stand in each."""
+"""The job kinds: where each has its suspend field, pod templates and replica counts."""

@@ -1,4 +1,4 @@
-"""The pod sets of an AppWrapper: its components hold whole objects, and say or let us infer where their pods are."""
+"""Pod sets of an AppWrapper: its components are whole objects that declare their pod sets, or are of known kinds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _STEP = re.compile(r"[^.\[\]]+")
 
 
 def wrapped_pod_sets(obj: dict[str, Any], sets_of: SetsOf) -> tuple[JobPodSet, ...]:
-    """Give the pod sets of every component: where it declares them (`podSets[].path`), else where its kind has them."""
-    found: list[JobPodSet] = []
+    """Return the pod sets of every component: declared ones (`podSets[].path`), else those of its kind."""
+    wrapped: list[JobPodSet] = []
     for i, component in _components(obj):
         path: Path = ("spec", "components", i)
         sets = _declared(component, path) or _inferred(component["template"], path, sets_of)
-        found += [replace(pods, place=(*path, "podSetInfos", n), flat=True) for n, pods in enumerate(sets)]
+        wrapped += [replace(pods, place=(*path, "podSetInfos", n), flat=True) for n, pods in enumerate(sets)]
     name = _named(obj)[1] or ""
-    return tuple(replace(pods, name=f"{name}-{number}") for number, pods in enumerate(found))
+    return tuple(replace(pods, name=f"{name}-{number}") for number, pods in enumerate(wrapped))
 
 
 def with_room(obj: dict[str, Any], pod_sets: tuple[JobPodSet, ...]) -> dict[str, Any]:
-    """Give an AppWrapper with room for an admission: its templates may not change, `podSetInfos` are put over them."""
+    """Return an AppWrapper with empty `podSetInfos`, where an admission is written: templates are immutable."""
     rooms = Counter(pods.place[2] for pods in pod_sets if pods.place)
     return _with_components(
         obj, lambda at, each: {**each, "podSetInfos": [{} for _ in range(rooms[at])]} if rooms[at] else each
@@ -34,7 +34,7 @@ def with_room(obj: dict[str, Any], pod_sets: tuple[JobPodSet, ...]) -> dict[str,
 
 
 def without_room(obj: dict[str, Any]) -> dict[str, Any]:
-    """Give an AppWrapper without what an admission wrote."""
+    """Return an AppWrapper without what an admission wrote."""
     return _with_components(obj, lambda _, each: {name: each[name] for name in each if name != "podSetInfos"})
 
 
@@ -45,7 +45,7 @@ def _with_components(obj: dict[str, Any], new: Callable[[int, dict[str, Any]], d
 
 
 def wraps(obj: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Say whether `other` stands in `obj` as a component: an object of its kind and its name."""
+    """Return whether `other` is a component of `obj`, by kind and name."""
     return any(_named(component["template"]) == _named(other) for _, component in _components(obj))
 
 
@@ -65,14 +65,14 @@ def _components(obj: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _declared(component: dict[str, Any], path: Path) -> list[JobPodSet]:
     entries = component.get("podSets")
-    found = []
+    declared = []
     for entry in entries if isinstance(entries, list) else ():
         path_text = entry.get("path") if isinstance(entry, dict) else None
         steps: Path = tuple(int(s) if s.isdecimal() else s for s in _STEP.findall(str(path_text or "")))
         template = _at(component, steps)
         if steps and isinstance(template, dict):
-            found.append(JobPodSet("", _replicas(entry), template, (*path, *steps)))
-    return found
+            declared.append(JobPodSet("", _replicas(entry), template, (*path, *steps)))
+    return declared
 
 
 def _inferred(template: dict[str, Any], path: Path, sets_of: SetsOf) -> list[JobPodSet]:

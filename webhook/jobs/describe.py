@@ -1,4 +1,4 @@
-"""Reading an object as a job, by the table of kinds. The one place that says which pods an object makes."""
+"""Reads an object as a job by the table of kinds. The only place that determines the pods of an object."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from webhook.jobs.kinds import BY_KIND
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
 PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""The label, or annotation, that names the Workload of a job that somebody else made."""
+"""The label, or annotation, with the name of a Workload that was created separately for a job."""
 MARK: Final = "kueue.x-k8s.io/managed"
-"""The label that the policy `suspend-pods` gives a Pod with its gate: only such Pods are the queue's."""
+"""The label that the policy `suspend-pods` adds to a Pod with its gate: only such Pods are managed."""
 POD_FINALIZER: Final = MARK
-"""The finalizer that it gives a Pod which nobody else makes anew: its end is counted before it goes."""
+"""The finalizer that it adds to Pods which no controller recreates: their end is counted before they are removed."""
 Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
-"""Path and template of each pod set, and whether the template is made up."""
+"""For each pod set: path, template, and whether the template is made up."""
 
 
 def describe(obj: dict[str, Any], runtime: dict[str, Any] | None = None) -> Job | None:
-    """Read an object as a job; None where its kind is not in the table.
+    """Read an object as a job; None if its kind is not in the table.
 
-    `runtime` is the object that holds the templates of one that only names them (`JobKind.runtime`), if it is known.
-    Never fails on a malformed object: what is not there, or is of the wrong type, makes no pods.
+    `runtime` is the object with the templates of a job that only refers to them (`JobKind.runtime`), if known. Never
+    fails on a malformed object: fields that are missing or of the wrong type make no pods.
     """
     kind = row_of(obj)
     if kind is None:
@@ -38,10 +38,9 @@ def describe(obj: dict[str, Any], runtime: dict[str, Any] | None = None) -> Job 
 
 
 def is_held(obj: dict[str, Any], kind: JobKind, *, stored: bool = False) -> bool:
-    """Say whether a queue decides when an object of this kind starts, whatever queue it names.
+    """Return whether a queue decides when an object of this kind starts, whatever its queue.
 
-    A Pod that is `stored`, or has a uid, can only be held where it was created with our gate; one to be created will
-    get it.
+    A Pod that exists (`stored`, or with a uid) must have been created with our gate; a new one will get it.
     """
     if kind.elsewhere and at(obj, kind.elsewhere):
         return False
@@ -50,25 +49,25 @@ def is_held(obj: dict[str, Any], kind: JobKind, *, stored: bool = False) -> bool
 
 
 def queue_of(obj: dict[str, Any]) -> str | None:
-    """Give the queue that an object names: by its label, else by its annotation."""
+    """Return the queue name of an object: its label, else its annotation."""
     return _text(_map(obj, "labels"), QUEUE) or _text(_map(obj, "annotations"), QUEUE)
 
 
 def prebuilt_of(obj: dict[str, Any], *, annotated: bool = True) -> str | None:
-    """Give the name of the Workload that an object is to use instead of one of its own: by label, else `annotated`."""
+    """Return the name of a job's prebuilt Workload: from its label, else from its annotation if `annotated`."""
     named = _text(_map(obj, "annotations"), PREBUILT) if annotated else None
     return _text(_map(obj, "labels"), PREBUILT) or named
 
 
 def row_of(obj: dict[str, Any]) -> JobKind | None:
-    """Give the row of an object's kind; the version does not matter."""
+    """Return the row of an object's kind, in any version; None if it is not in the table."""
     api_version = obj.get("apiVersion")
     group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
     return BY_KIND.get((group, str(obj.get("kind"))))
 
 
 def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
-    """Give the sets of pods an object of this kind makes, in the order of its controller."""
+    """Yield the pod sets of an object of this kind, in the order of its controller."""
     if kind.reader is not None:
         yield from kind.reader(obj, _inner_sets)
         return
@@ -87,37 +86,37 @@ def pod_sets(obj: dict[str, Any], kind: JobKind) -> Iterator[JobPodSet]:
 
 
 def _whole(row: Template, nodes: list[Any], template: dict[str, Any]) -> dict[str, Any]:
-    """Give a template as its controller uses it; `nodes` are those on the way to it."""
+    """Return a template as its controller uses it; `nodes` lead to it."""
     if row.made:
         return row.made(template)
     return row.grown(nodes, template) if row.grown and isinstance(template.get("spec"), dict) else template
 
 
 def templates(obj: dict[str, Any]) -> Templates | None:
-    """Give path and template of every pod set, and whether it is made up; None where the object is no job.
+    """Return path, template and whether it is made up for every pod set; None if the object is not a job.
 
-    The same templates as those of `describe`, for those who need no counts.
+    The same templates as those of `describe`, without counts.
     """
     kind = row_of(obj)
     if kind is None:
         return None
     if kind.reader is not None:
         return tuple((s.path, s.template, s.made) for s in kind.reader(obj, _inner_sets))
-    found: list[tuple[Path, dict[str, Any], bool]] = []
+    rows: list[tuple[Path, dict[str, Any], bool]] = []
     obj = kind.spread(obj) if kind.spread else obj
     for row in kind.templates:
         if row.straight:
             template = at(obj, row.path)
             if isinstance(template, dict):
-                found.append((row.path, row.made(template) if row.made else template, row.made is not None))
+                rows.append((row.path, row.made(template) if row.made else template, row.made is not None))
         else:
             for path, template in _reached(row, obj):
-                found.append((path, row.made(template) if row.made else template, row.made is not None))
-    return tuple(found)
+                rows.append((path, row.made(template) if row.made else template, row.made is not None))
+    return tuple(rows)
 
 
 def _reached(row: Template, obj: dict[str, Any]) -> list[tuple[Path, dict[str, Any]]]:
-    """Follow a row's path as `_places` does, for those who need neither the nodes on the way nor names."""
+    """Follow a row's path like `_places`, but return only paths and templates."""
     reached: list[tuple[Path, Any]] = [((), obj)]
     for key in row.path:
         if key in ("*", "[]"):
@@ -128,13 +127,13 @@ def _reached(row: Template, obj: dict[str, Any]) -> list[tuple[Path, dict[str, A
 
 
 def _inner_sets(obj: dict[str, Any]) -> tuple[JobPodSet, ...]:
-    """Give the pod sets of an object that stands inside another; an object that wraps again has none."""
+    """Return the pod sets of a wrapped object; none for an object that itself wraps others."""
     kind = row_of(obj)
     return tuple(pod_sets(obj, kind)) if kind is not None and kind.reader is None else ()
 
 
 def _places(row: Template, obj: dict[str, Any]) -> list[tuple[list[Any], Path, str]]:
-    """Follow a row's path: gives the nodes on each way (the template last), the path, and the pod set's name."""
+    """Follow a row's path: return the nodes (the template last), the path, and the pod set's name of each match."""
     places: list[tuple[list[Any], Path, str]] = [([obj], (), row.name)]
     for key in row.path:
         if key in ("*", "[]"):
@@ -154,7 +153,7 @@ def _places(row: Template, obj: dict[str, Any]) -> list[tuple[list[Any], Path, s
 
 
 def _children(node: Any, key: str, row: Template) -> list[tuple[str | int, Any, str]]:
-    """Give the children a wildcard stands for: index or key, the child, and the name of its pod set."""
+    """Return the children that match a wildcard: index or key, child, and the name of its pod set."""
     if key == "*" and isinstance(node, dict):
         first = [k for k in row.order if k in node]
         return [(k, node[k], k.lower()) for k in (*first, *sorted(k for k in node if k not in row.order))]
@@ -165,7 +164,7 @@ def _children(node: Any, key: str, row: Template) -> list[tuple[str | int, Any, 
 
 
 def suspended(obj: dict[str, Any], kind: JobKind) -> bool | None:
-    """Say whether the object is held back: its own field, or a Pod's scheduling gate; None where it has neither."""
+    """Return whether the object is suspended, by its field or a Pod's scheduling gate; None if it has neither."""
     if kind.suspend_path is not None:
         return at(obj, kind.suspend_path) is True
     if not kind.gate:
@@ -175,7 +174,7 @@ def suspended(obj: dict[str, Any], kind: JobKind) -> bool | None:
 
 
 def at(obj: Any, path: tuple[str, ...]) -> Any:
-    """Give the value at a path of keys, None where the path ends early."""
+    """Return the value at a path of keys, None if there is none."""
     for step in path:
         if not isinstance(obj, dict):
             return None

@@ -1,4 +1,4 @@
-"""Elastic jobs: they may change their number of pods while they run, one Workload replacing another (KEP 77)."""
+"""Elastic jobs: their number of pods may change while they run; one Workload replaces another (KEP 77)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from webhook.jobs.describe import at, row_of
 from webhook.jobs.job import Job
 
 ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
-"""The annotation, "true", that makes a job elastic; and the scheduling gate of its pods."""
+"""The annotation that makes a job elastic ("true"), and the scheduling gate of its pods."""
 SLICE: Final = "kueue.x-k8s.io/workload-slice-name"
-"""The annotation of its Workloads and pods: the name of the first Workload of the chain."""
+"""Annotation of its Workloads and pods: the name of the first Workload of the chain."""
 REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
-"""The annotation of a Workload: the `namespace/name` of the one that it replaces once it is admitted."""
+"""Annotation of a Workload: the `namespace/name` of the one that it replaces once admitted."""
 POD_SET: Final = "kueue.x-k8s.io/podset"
-"""The label of a pod: its pod set."""
+"""Label of a pod: its pod set."""
 
 Object = dict[str, Any]
 
 
 def is_elastic(job: Object) -> bool:
-    """Say whether a job may change its size while it runs: it says so, and its kind can."""
+    """Return whether a job may change its size while it runs: it has the annotation, and its kind supports it."""
     row = row_of(job)
     return row is not None and row.elastic and annotation(job, ELASTIC) == "true"
 
 
 def scaled(described: Job, cluster: Object) -> Job:
-    """Give a job with the numbers of workers that its RayCluster has now: its autoscaler writes them there.
+    """Return a job with the worker counts of its RayCluster, which an autoscaler may have changed.
 
-    A group that says nothing keeps the job's number.
+    A group without `replicas` there keeps the job's count.
     """
     groups = {str(group.get("groupName")).lower(): group for group in at(cluster, ("spec", "workerGroupSpecs")) or ()}
     sets = tuple(
@@ -43,17 +43,17 @@ def scaled(described: Job, cluster: Object) -> Job:
 
 
 def annotation(obj: Object, name: str) -> str:
-    """Give an annotation, "" where there is none."""
+    """Return an annotation, "" if there is none."""
     return str((at(obj, ("metadata", "annotations")) or {}).get(name) or "")
 
 
 def is_gated(pod: Object) -> bool:
-    """Say whether a pod waits for the slice that it belongs to."""
+    """Return whether a pod has the scheduling gate of elastic jobs."""
     return any(isinstance(g, dict) and g.get("name") == ELASTIC for g in at(pod, ("spec", "schedulingGates")) or ())
 
 
 def without_gate(pod: Object) -> Object:
-    """Give the pod let go; the gates of others stay."""
+    """Return the pod without the gate of elastic jobs; other gates are kept."""
     rest = [gate for gate in pod["spec"]["schedulingGates"] if gate.get("name") != ELASTIC]
     spec = {name: value for name, value in pod["spec"].items() if name != "schedulingGates"}
     return {**pod, "spec": {**spec, "schedulingGates": rest} if rest else spec}

@@ -1,4 +1,4 @@
-"""How a job ended, by its own status: by its conditions, else by its phase. Nothing else of its life is read here."""
+"""How a job ended, by the conditions in its status, else by its phase."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MESSAGES: Final = (("status", "message"), ("status", "applicationState", "error
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How a job ended. `reason` is one of the Workload condition `Finished`: `Succeeded` or `Failed`."""
+    """The end of a job. `reason` is that of the Workload's condition `Finished`: `Succeeded` or `Failed`."""
 
     reason: str
     message: str
 
 
 def finish_of(job: dict[str, Any]) -> Finish | None:
-    """Say how the job ended, None while it has not.
+    """Return how the job ended, None if it has not.
 
     By its conditions (Job, JobSet, the kubeflow kinds), else by its phase (Pod, RayJob, SparkApplication, AppWrapper).
-    An AppWrapper that has failed and still takes away what it made has not ended.
-    A Job's `Complete` is set only when none of its pods is left running (batch/v1 since 1.31).
+    A failed AppWrapper that still deletes its resources has not ended. A Job's `Complete` is set only when none of its
+    pods is running any more (batch/v1 since 1.31).
     """
     conditions = at(job, ("status", "conditions"))
     rows = [c for c in conditions if isinstance(c, dict)] if isinstance(conditions, list) else []
@@ -43,5 +43,5 @@ def finish_of(job: dict[str, Any]) -> Finish | None:
     phase = next((str(text).lower() for path in _PHASES if (text := at(job, path))), "")
     if phase not in _GOOD_PHASES | _BAD_PHASES or (phase in _BAD_PHASES and "ResourcesDeployed" in true):
         return None
-    told = next((str(text)[:1024] for path in _MESSAGES if (text := at(job, path))), f"the job is {phase}")
-    return Finish("Succeeded" if phase in _GOOD_PHASES else "Failed", told)
+    message = next((str(text)[:1024] for path in _MESSAGES if (text := at(job, path))), f"the job is {phase}")
+    return Finish("Succeeded" if phase in _GOOD_PHASES else "Failed", message)

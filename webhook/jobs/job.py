@@ -1,6 +1,6 @@
-"""What a job is to Sluice: its kind, whether it is suspended, and the sets of pods it will make.
+"""The model of a job: its kind, whether it is suspended, and its pod sets.
 
-Values only. The table of kinds is in `kinds.py`, reading an object in `describe.py`.
+Values only. The table of kinds is in `kinds.py`; objects are read in `describe.py`.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from webhook.kube.gvk import GroupVersionKind
 Path = tuple[str | int, ...]
 GroupKind = tuple[str, str]
 Nodes = Sequence[Any]
-"""The nodes on the way to a template: the object first, the one that holds the template last."""
+"""The nodes on the path to a template: the object first, the parent of the template last."""
 Count = Callable[[Nodes], int]
-"""From the nodes on the way to a template to its number of pods."""
+"""Returns the number of pods of a template from the nodes on its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Where pod templates of one role stand in an object.
+    """Where an object has the pod templates of one role.
 
-    `path` leads to the template; `*` stands for each key of a map, `[]` for each item of a list. `name` is the pod
-    set's name; where it is empty, the map's key (in lower case) or the item's `name` is. `count` gives the pods.
+    `path` leads to the template; `*` matches each key of a map, `[]` each item of a list. `name` is the pod set's name;
+    if it is empty, the map's key (in lower case) or the item's `name` is used. `count` returns the number of pods.
     """
 
     path: tuple[str, ...]
     count: Count
     name: str = ""
     order: tuple[str, ...] = ()
-    """The order of a map's keys that the kind's controller has; other keys follow in alphabetical order."""
+    """The order of a map's keys in the kind's controller; other keys follow in alphabetical order."""
     made: Callable[[Any], dict[str, Any]] | None = None
-    """Makes a template out of a node that is none (`spec.driver` of a SparkApplication); rules only read it."""
+    """Makes a template of a node that is none (`spec.driver` of a SparkApplication); rules may only read it."""
     flat: bool = False
-    """Whether that node has by itself what an admission writes: node selector, tolerations, labels and annotations."""
+    """Whether the node itself has the fields of an admission: node selector, tolerations, labels and annotations."""
     default: Callable[[Any], dict[str, Any] | None] | None = None
-    """Gives what the kind's controller takes where the object has no template; with an admission it is written."""
+    """Returns the controller's default if the object has no template; an admission writes it."""
     grown: Callable[[Nodes, dict[str, Any]], dict[str, Any]] | None = None
-    """Gives the template as the pods hold quota: with containers and requests that the kind's controller adds."""
+    """Returns the template with the containers and requests that the kind's controller adds; they count as quota."""
     straight: bool = field(init=False)
-    """Whether the path leads to one place at most."""
+    """Whether the path has no wildcards and so at most one match."""
 
     def __post_init__(self) -> None:
-        """Look for wildcards, once."""
+        """Compute `straight`."""
         object.__setattr__(self, "straight", "*" not in self.path and "[]" not in self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class JobPodSet:
-    """Pods of one role: `count` of them, made from `template`, which stands at `path` of the object.
+    """Pods of one role: `count` of them, made from `template` at `path` of the object.
 
-    `min_count` is the least number the job can run with (None: it needs all).
+    `min_count` is the least number the job can run with; None if it needs all.
     """
 
     name: str
@@ -61,15 +61,15 @@ class JobPodSet:
     path: Path
     min_count: int | None = None
     made: bool = False
-    """The template is made up from fields that are none; rules may read it, but a patch cannot be mapped back."""
+    """The template is made up from other fields: rules may read it, but a patch cannot be mapped back."""
     place: Path | None = None
-    """Where an admission writes, where that is not the template; None with a template that is made up: nowhere."""
+    """Where an admission is written if not to the template; None with a made-up template means nowhere."""
     flat: bool = False
-    """The fields at `place` stand side by side there: node selector, tolerations, labels, annotations."""
+    """The node at `place` has the fields itself: node selector, tolerations, labels, annotations."""
     jobs: int = 1
-    """How many Jobs of equal size make these pods, where the kind counts Jobs that have ended."""
+    """The number of Jobs of equal size that make these pods, if the kind counts finished Jobs."""
     absent: bool = False
-    """The object has no template at `path` yet: this is the one that its controller would take."""
+    """The object has no template at `path`: this is the controller's default."""
 
 
 SetsOf = Callable[[dict[str, Any]], tuple[JobPodSet, ...]]
@@ -77,9 +77,9 @@ SetsOf = Callable[[dict[str, Any]], tuple[JobPodSet, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """How the pods of a job are read where their templates stand in another object.
+    """How a job is read whose templates are in another object.
 
-    `named` gives kind and name of that object, None where the job names none that is known; `pod_sets` reads both.
+    `named` returns kind and name of that object, None if the job refers to none that is known; `pod_sets` reads both.
     """
 
     named: Callable[[dict[str, Any]], tuple[GroupVersionKind, str] | None]
@@ -90,9 +90,9 @@ class Runtime:
 class JobKind:
     """One row of the table of job kinds.
 
-    `suspend_path` is the kind's own field, None where it has none (a Pod is held by its `gate`, a Deployment by the
-    gates of its pods). `versions` are the API versions the row is right for, the preferred one first.
-    `note` says what a reader would trip over.
+    `suspend_path` is the kind's own field, None if it has none (a Pod is held by its `gate`, a Deployment by the gates
+    of its pods). `versions` are the API versions that the row describes, the preferred one first. `note` explains what
+    may be surprising.
     """
 
     group: str
@@ -103,43 +103,43 @@ class JobKind:
     templates: tuple[Template, ...]
     min_count_annotation: str = ""
     queued: bool = True
-    """Whether the object itself waits in a queue; a CronJob does not (its Jobs do), nor a Deployment (its Pods do)."""
+    """Whether the object itself is queued; not a CronJob (its Jobs are), nor a Deployment (its Pods are)."""
     reader: Callable[[dict[str, Any], SetsOf], tuple[JobPodSet, ...]] | None = None
-    """Reads the pod sets of a kind whose templates no path can name (AppWrapper), with a reader for what it wraps."""
+    """Reads the pod sets of a kind whose templates have no fixed path (AppWrapper); takes a reader for wrapped ones."""
     spread: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Gives an object with what it says for all its roles said in each of them, where the kind refuses both."""
+    """Returns an object with its settings for all roles copied into each, if the kind allows only one of both."""
     opened: Callable[[dict[str, Any], tuple[JobPodSet, ...]], dict[str, Any]] | None = None
-    """Gives an object with room for an admission at the places of its pod sets, where they hold nothing else."""
+    """Returns an object with empty values at the places where an admission is written."""
     closed: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Takes that room away again, and with it the admission."""
+    """Returns an object without these values and the admission in them."""
     runtime: Runtime | None = None
-    """Another object that has the templates (TrainJob); `templates` are what is read without it."""
+    """Another object that has the templates (TrainJob); without it, `templates` are read."""
     note: str = ""
     priority_paths: tuple[tuple[str, ...], ...] = ()
-    """Where the kind names a PriorityClass of its own, before the templates are asked."""
+    """Paths of the kind's own PriorityClass names; they take precedence over the templates'."""
     makes: tuple[GroupKind, ...] = ()
-    """The kinds of the objects that the kind's controller makes and names itself as controller of (`owners.py`)."""
+    """The kinds of objects that the kind's controller creates and owns as controller (`owners.py`)."""
     wraps: bool = False
-    """Whether the objects it makes stand whole in its own spec (AppWrapper), and nothing else is made."""
+    """Whether the objects that it creates are embedded in its spec (AppWrapper), and no others are created."""
     elsewhere: tuple[str, ...] = ()
-    """A field that names pods that are there already: where it is set, the object makes none, and is not held."""
+    """A field that selects existing pods: if set, the object creates none, and is not held."""
     cluster: tuple[str, ...] = ()
-    """Where its status names the RayCluster that it made: an autoscaler writes there how many workers there are."""
+    """Path in the status of the name of its RayCluster, where an autoscaler sets the worker counts."""
     elastic: bool = False
     """Whether a job of this kind can change its size while it runs, by a gate in its template (`elastic.py`)."""
     grouped: bool = False
-    """Whether its pods are queued in groups that the object says beforehand (`pod_parents.py`)."""
+    """Whether its pods are queued in groups that follow from the object (`pod_parents.py`)."""
     gate: str = ""
-    """The scheduling gate that holds the object, where it has no suspend field: taken off once, never put back."""
+    """The scheduling gate that holds an object without suspend field: it is removed once, never added again."""
 
     @property
     def held(self) -> bool:
-        """Whether a queue can hold the object until its quota is there; Volcano's Job is held by Volcano alone."""
+        """Whether a queue can hold the object until it is admitted; only Volcano itself can hold its Job."""
         return self.queued and (self.suspend_path is not None or bool(self.gate))
 
     @property
     def framework(self) -> str:
-        """The name that Kueue's `integrations.frameworks` has for the kind."""
+        """The name of the kind in Kueue's `integrations.frameworks`."""
         kind = self.kind.lower()
         return kind if self.group in ("", "apps") else f"{self.group}/{kind}"
 
@@ -151,7 +151,7 @@ class JobKind:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An object that makes pods. `suspended` is None where the kind has no such field.
+    """An object that makes pods. `suspended` is None if the kind has no such field.
 
     `queue` is the label `kueue.x-k8s.io/queue-name`, else the annotation of that name. `priority_class` is the label
     `kueue.x-k8s.io/priority-class` (a WorkloadPriorityClass), `pod_priority_class` the PriorityClass of its pods.
@@ -164,4 +164,4 @@ class Job:
     priority_class: str | None
     pod_priority_class: str | None = None
     scaled: str = ""
-    """The generation of the object that says how many pods there are, where that is not the job itself."""
+    """The generation of the object that has the pod counts, if that is not the job itself."""

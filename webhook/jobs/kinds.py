@@ -1,7 +1,7 @@
-"""The table of job kinds: one row each. Reading an object by it is in `describe.py`.
+"""The table of job kinds, one row each. Objects are read by it in `describe.py`.
 
-Facts are those of the kinds' own API types and of Kueue's integrations. Fields called suspend that mean something
-else are left out on purpose: a CronJob's stops its schedule, a Ray worker group's scales that group to nothing.
+It follows the kinds' own API types and Kueue's integrations. Fields called suspend with another meaning are left out on
+purpose: a CronJob's stops its schedule, a Ray worker group's scales that group to zero.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         (Template((), counts.one, name="main"),),
         note="held by a scheduling gate (KEP-3521) that the policy suspend-pods gives it; stopped by deletion",
         gate="kueue.x-k8s.io/admission",
-        makes=(_POD,),  # a Spark driver its executors
+        makes=(_POD,),  # a Spark driver creates its executors
     ),
     JobKind(
         "batch",
@@ -130,7 +130,7 @@ KINDS: Final[tuple[JobKind, ...]] = (
         _SUSPEND,
         _ray("spec"),
         elastic=True,
-        makes=(_POD, _JOB),  # a Job clears the Redis of a cluster that goes
+        makes=(_POD, _JOB),  # a Job cleans up the Redis of a deleted cluster
     ),
     JobKind(
         "ray.io",
@@ -247,5 +247,5 @@ BY_RESOURCE: Final = {(k.group, k.resource): k for k in KINDS}
 
 
 def kind_of(group: str, kind: str) -> JobKind | None:
-    """Give the row of a kind, None where it makes no pods that we know of."""
+    """Return the row of a kind, None if it is not in the table."""
     return BY_KIND.get((group, kind))

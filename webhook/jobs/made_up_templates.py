@@ -1,4 +1,4 @@
-"""Pod templates made up for kinds that have none: a TrainJob names its resources, a SparkApplication its cores."""
+"""Pod templates made up for kinds without any: a TrainJob has only resources, a SparkApplication only cores."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _OF_SUBMITTER: Final = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"c
 _OF_CLEANUP: Final = {"cpu": "200m", "memory": "256Mi"}
 _FAULT_TOLERANT: Final = "ray.io/ft-enabled"
 _OF_AUTOSCALER: Final = {field: {"cpu": "500m", "memory": "512Mi"} for field in ("limits", "requests")}
-"""What KubeRay gives its own containers."""
+"""KubeRay's default resources of its autoscaler container."""
 
 
 def of_trainer(trainer: Any) -> dict[str, Any]:
-    """Make a template of a TrainJob's `spec.trainer`: one container with its resourcesPerNode.
+    """Return a template for a TrainJob's `spec.trainer`: one container with its resourcesPerNode.
 
-    The rest of the pods stands in the TrainingRuntime that the job names, which is not in the object.
+    The rest of the pods is defined by the TrainingRuntime that the job refers to, not in the object.
     """
     resources = trainer.get("resourcesPerNode") if isinstance(trainer, dict) else None
     return _template("node", resources if isinstance(resources, dict) else {})
 
 
 def of_spark_role(role: Any) -> dict[str, Any]:
-    """Make a template of a SparkApplication's driver or executor: cores, memory and GPU as one container, its nodes.
+    """Return a template for a SparkApplication's driver or executor: a container with cores, memory and GPU.
 
-    Memory is in the JVM's notation (`512m` are MiB), which is turned into Kubernetes' own.
+    Memory is converted from the JVM's notation (`512m` are MiB) to Kubernetes'. Node selectors are included.
     """
     if not isinstance(role, dict):
         return _template("spark", {})
@@ -49,7 +49,7 @@ def of_spark_role(role: Any) -> dict[str, Any]:
 
 
 def spark_roles(app: dict[str, Any]) -> dict[str, Any]:
-    """Give a SparkApplication with the node selector of all its pods in driver and executor: it may not have both."""
+    """Return a SparkApplication with its common node selector moved into driver and executor; it may not have both."""
     spec = app.get("spec")
     shared = spec.get("nodeSelector") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(shared, dict):
@@ -67,12 +67,12 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def of_ray_submitter(job: Any) -> dict[str, Any] | None:
-    """Give the pod that submits a RayJob where the job has no template for it: KubeRay's own, with its requests.
+    """Return KubeRay's default pod that submits a RayJob, with its requests.
 
-    None where no pod submits, or the job makes no cluster. The image is that of the cluster's head, as in KubeRay.
+    None if no pod submits, or the job creates no cluster. The image is that of the cluster's head, as in KubeRay.
     """
-    found = job.get("spec") if isinstance(job, dict) else None
-    spec = found if isinstance(found, dict) else {}
+    value = job.get("spec") if isinstance(job, dict) else None
+    spec = value if isinstance(value, dict) else {}
     cluster = spec.get("rayClusterSpec")
     if not isinstance(cluster, dict) or spec.get("submissionMode", "K8sJobMode") != "K8sJobMode":
         return None
@@ -85,33 +85,34 @@ def of_ray_submitter(job: Any) -> dict[str, Any] | None:
 
 
 def of_ray_head(nodes: Nodes, template: dict[str, Any]) -> dict[str, Any]:
-    """Give the template of a head with what KubeRay adds: the autoscaler, and the submitter of a RayJob in SidecarMode.
+    """Return a head's template with the containers that KubeRay adds: autoscaler, and submitter in SidecarMode.
 
-    Where Redis holds the cluster's state, a pod clears it after the head's end, in the place of the head.
+    If Redis holds the cluster's state, a cleanup pod replaces the head at its end, so the head requests at least as
+    much.
     """
-    job, cluster, found = nodes[0], nodes[-2], []
+    job, cluster, added = nodes[0], nodes[-2], []
     if cluster.get("enableInTreeAutoscaling") is True:
         options = cluster.get("autoscalerOptions")
         own = options.get("resources") if isinstance(options, dict) else None
-        found.append({"name": "autoscaler", "resources": own if isinstance(own, dict) else _OF_AUTOSCALER})
+        added.append({"name": "autoscaler", "resources": own if isinstance(own, dict) else _OF_AUTOSCALER})
     if job.get("kind") == "RayJob" and job["spec"].get("submissionMode") == "SidecarMode":
-        found.append({"name": _SUBMITTER, "resources": _OF_SUBMITTER})
+        added.append({"name": _SUBMITTER, "resources": _OF_SUBMITTER})
     spec, own = template["spec"], _list(template["spec"].get("containers"))
     head = [_at_least(each, _OF_CLEANUP) for each in own[:1]] if _tolerates_faults(job, cluster) else own[:1]
-    if not found and head == own[:1]:
+    if not added and head == own[:1]:
         return template
-    return {**template, "spec": {**spec, "containers": [*head, *own[1:], *found]}}
+    return {**template, "spec": {**spec, "containers": [*head, *own[1:], *added]}}
 
 
 def _tolerates_faults(job: Any, cluster: Any) -> bool:
-    """Say whether the state of a Ray cluster outlives its head (the annotation of the object, or its options)."""
+    """Return whether the state of a Ray cluster outlives its head, by the object's annotation or options."""
     annotations = _dict(_dict(job.get("metadata")).get("annotations"))
     marked = str(annotations.get(_FAULT_TOLERANT)).lower() == "true"
     return marked or cluster.get("gcsFaultToleranceOptions") is not None
 
 
 def _at_least(container: Any, least: dict[str, str]) -> Any:
-    """Give a container that requests at least this much."""
+    """Return a container with requests of at least `least`."""
     resources = _dict(_dict(container).get("resources"))
     requests = {**_dict(resources.get("limits")), **_dict(resources.get("requests"))}
     small = {name: value for name, value in least.items() if _nanos(requests.get(name, 0)) < parse(value).nanos}
@@ -132,7 +133,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def jvm_memory(text: str) -> str:
-    """Turn `512m` or `4g` of the JVM into `512Mi` or `4Gi`; a text with another unit stays as it is."""
+    """Convert `512m` or `4g` of the JVM to `512Mi` or `4Gi`; other units are kept."""
     unit = {"k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti"}.get(text[-1:].lower())
     return text[:-1] + unit if unit and text[:-1].isdecimal() else text
 

@@ -1,7 +1,7 @@
-"""Quantities written as numbers (`nvidia.com/gpu: 1`) become strings, as the API server does for built-in kinds.
+"""Converts quantities written as numbers (`nvidia.com/gpu: 1`) to strings, as the API server does for built-in kinds.
 
-Done before a rule sees an object or a template. What is not changed is shared with the original, and an object
-without such numbers is given back as it is.
+This happens before a rule sees an object or a template. Unchanged parts are shared with the original; an object without
+such numbers is returned itself.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _LIMIT_FIELDS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
 
 
-def normalise(obj: dict[str, Any], found: Templates | None = None) -> dict[str, Any]:
-    """Give the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings.
+def normalise(obj: dict[str, Any], known: Templates | None = None) -> dict[str, Any]:
+    """Return the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings.
 
-    `found` are the object's `templates`, where they are known already.
+    `known` are the object's `templates`, if already computed.
     """
-    found = templates(obj) if found is None else found
-    if found is None:
+    known = templates(obj) if known is None else known
+    if known is None:
         return _of_limits(obj)
     if obj.get("kind") == "TrainJob":
         obj = _nested(obj, ("spec", "trainer", "resourcesPerNode"))
-    for path, template, made in found:
+    for path, template, made in known:
         if not made and (fixed := normalise_template(template)) is not template:
             changed: dict[str, Any] = replace_at(obj, path, fixed)
             obj = changed
@@ -42,7 +42,7 @@ def _of_limits(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def normalise_template(template: dict[str, Any]) -> dict[str, Any]:
-    """Give a pod template with its quantities as strings."""
+    """Return a pod template with its quantities as strings."""
     spec = template.get("spec")
     if not isinstance(spec, dict):
         return template
@@ -72,7 +72,7 @@ def _of_containers(containers: Any) -> Any:
 
 
 def replace_at(node: Any, path: Path, value: Any) -> Any:
-    """Give a copy of a tree with `value` at the path; only the containers on the way are copied."""
+    """Return a copy of a tree with `value` at the path; only the nodes on the path are copied."""
     if not path:
         return value
     root = holder = node.copy()
@@ -84,7 +84,7 @@ def replace_at(node: Any, path: Path, value: Any) -> Any:
 
 
 def quantity_text(value: Any) -> Any:
-    """Give a number as a quantity's canonical text; anything else, and what is no quantity, as it is."""
+    """Return a number as the canonical text of a quantity; other values are returned unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:
@@ -94,7 +94,7 @@ def quantity_text(value: Any) -> Any:
 
 
 def _nested(holder: Any, path: tuple[str, ...]) -> Any:
-    """Give a map with the resources at a path of keys as strings."""
+    """Return a map with the resources at a path of keys as strings."""
     if not path:
         return _resources(holder)
     return _map_field(holder, path[0], lambda inner: _nested(inner, path[1:]))

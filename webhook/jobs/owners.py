@@ -1,8 +1,8 @@
-"""Whose an object is: whether a job above it holds, or was given, its quota, so that it needs none of its own.
+"""Owners of an object: whether a job above it holds, or waits for, its quota, so that it needs none of its own.
 
-An ownerReference is a field that anybody writes. It counts where the object that it names is there, makes objects of
-this kind (`Kind.makes`), has not ended, and is itself held or admitted by a queue. Of a kind that another controller
-integrates (`externalFrameworks`) the Workload stands for the object: what that controller made for it is there.
+Anybody can write an ownerReference. It counts if the owner exists, creates objects of this kind (`JobKind.makes`), has
+not ended, and is itself held or admitted by a queue. For a kind that another controller integrates
+(`externalFrameworks`) it counts if that controller has created a Workload for the owner.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from webhook.jobs.job import GroupKind
 from webhook.kube.gvk import POD, gvk_of, split_api_version
 
 DEPTH: Final = 10
-"""How far the chain of owners is followed, as in Kueue."""
+"""The most owners followed upwards, as in Kueue."""
 ADMITTED: Final = "Admitted"
 
 Object = dict[str, Any]
 
 
 class Owners(Protocol):
-    """Where owners and their Workloads are looked up: the local view, or the objects of files."""
+    """Looks up owners and their Workloads: in the local view, or among objects from files."""
 
     @property
     def external(self) -> Collection[GroupKind]:
-        """Group and kind of the objects whose Workloads other controllers make."""
+        """Group and kind of the objects whose Workloads other controllers create."""
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
-        """Give the object with the UID of a reference, None where there is none.
+        """Return the object with the uid of a reference, None if there is none.
 
-        Of an external kind: `stand_in` of the reference where its Workload is there.
+        For an external kind: `stand_in` of the reference if its Workload exists.
         """
 
     def admitted(self, job: Object) -> bool:
-        """Say whether the Workload of this object is admitted."""
+        """Return whether the Workload of this object is admitted."""
 
 
 def owned(obj: Object, namespace: str, owners: Owners, managed: Callable[[Object], object] = queue_of) -> bool:
-    """Say whether an object is part of a job that a queue looks at as a whole, and so is neither held nor queued.
+    """Return whether an object is part of a job that is queued as a whole, so that it is neither held nor queued.
 
-    Below a job that is held itself only what is suspended, too: a held job's controller makes nothing that runs.
-    `managed` says which jobs the queues look at: those that name one, where nothing else is said.
+    If that job is held, its parts must be suspended too: the controller of a held job creates nothing that runs.
+    `managed` returns whether a queue manages a job; by default those with a queue name.
     """
     if controller_of(obj) is None:
         return False
@@ -58,31 +58,31 @@ def owned(obj: Object, namespace: str, owners: Owners, managed: Callable[[Object
 
 
 def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object], Object | None]:
-    """Give the jobs above an object, the nearest first, and the reference that leads on to one that is not known.
+    """Return the jobs above an object, the nearest first, and the reference to the first unknown owner.
 
-    A Pod is no such job, but leads on to one: a Spark driver makes its executors.
+    Pods are left out but followed: a Spark driver creates its executors.
     """
-    found: list[Object] = []
+    jobs: list[Object] = []
     for _ in range(DEPTH):
         reference = controller_of(obj)
         if reference is None or not (is_external(reference, owners) or _may_make(reference, obj)):
             break
         owner = owners.owner(reference, namespace)
         if owner is None:
-            return found, reference
+            return jobs, reference
         if is_external(owner, owners):
-            found.append(owner)
+            jobs.append(owner)
             break
         if not _is(owner, reference, namespace) or not _makes(owner, obj) or finish_of(owner) is not None:
             break
         if gvk_of(owner) != POD:
-            found.append(owner)
+            jobs.append(owner)
         obj = owner
-    return found, None
+    return jobs, None
 
 
 def controller_of(obj: Object) -> Object | None:
-    """Give the ownerReference of an object's controller, or None."""
+    """Return the ownerReference of an object's controller, or None."""
     metadata = obj.get("metadata")
     references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
     for reference in references if isinstance(references, list) else ():
@@ -92,12 +92,12 @@ def controller_of(obj: Object) -> Object | None:
 
 
 def controls(workload: Object, uid: str) -> bool:
-    """Say whether this is the Workload of the object with this UID."""
+    """Return whether this is the Workload of the object with this uid."""
     return bool(uid) and (controller_of(workload) or {}).get("uid") == uid
 
 
 def admits(workload: Object, uid: str) -> bool:
-    """Say whether this is the Workload of the object with this UID, and admitted."""
+    """Return whether this is the Workload of the object with this uid, and admitted."""
     status = workload.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     return controls(workload, uid) and any(
@@ -106,7 +106,7 @@ def admits(workload: Object, uid: str) -> bool:
 
 
 def is_external(obj: Object, owners: Owners) -> bool:
-    """Say whether an object, or what a reference names, is of a kind whose Workloads another controller makes."""
+    """Return whether an object or reference is of a kind whose Workloads another controller creates."""
     if not owners.external:
         return False
     kind = gvk_of(obj)
@@ -114,13 +114,13 @@ def is_external(obj: Object, owners: Owners) -> bool:
 
 
 def stand_in(reference: Object, namespace: str) -> Object:
-    """Give what stands for an object of an external kind: as much of it as a reference says."""
+    """Return an object of an external kind with the fields that a reference has."""
     metadata = {"name": reference.get("name"), "uid": reference.get("uid"), "namespace": namespace}
     return {"apiVersion": reference.get("apiVersion"), "kind": reference.get("kind"), "metadata": metadata}
 
 
 def _may_make(reference: Object, obj: Object) -> bool:
-    """Say whether the kind that a reference names makes objects of this kind."""
+    """Return whether the kind of a reference creates objects of this kind."""
     row, made = row_of(reference), gvk_of(obj)
     return row is not None and (row.wraps or (made.group, made.kind) in row.makes)
 
@@ -136,7 +136,7 @@ def _held(job: Object) -> bool:
 
 
 def _is(owner: Object, reference: Object, namespace: str) -> bool:
-    """Say whether the object found is the one the reference names, in the same namespace."""
+    """Return whether an owner is the one that the reference names, in the same namespace."""
     metadata = owner.get("metadata") or {}
     group, _ = split_api_version(str(reference.get("apiVersion") or ""))
     kind = gvk_of(owner)

@@ -1,7 +1,7 @@
-"""Plain pods that start together: a group by name, its pods by role. Pure.
+"""Groups of plain pods that start together: a group by name, its pods by role. Pure.
 
-The names of labels and annotations are Kueue's. A role is what the queue sees of a pod: its requests and where it may
-run; the pods of one role are one pod set.
+The names of labels and annotations are Kueue's. A role is what matters of a pod to the queue: its requests and its
+scheduling constraints; the pods of one role are one pod set.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from webhook.kube.conditions import holds
 GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"
 FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
-"""The annotation, "true", of a group that is queued as soon as its first pod is there."""
+"""Annotation of a group that is queued as soon as its first pod exists ("true")."""
 SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
-"""The annotation, "true", of a group that serves: it has no end, and a pod that ends is replaced."""
+"""Annotation of a serving group ("true"): it never finishes, and pods that end are replaced."""
 RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
-"""The annotation, "false", of a pod whose end is the end of its group: no other replaces it."""
+"""Annotation of a pod whose end is the end of its group ("false"): it is not replaced."""
 ROLE: Final = "kueue.x-k8s.io/role-hash"
-"""The annotation of a pod that names its role: the flavors of its group change its shape."""
+"""Annotation of a pod with its role: the flavors of its group change its shape."""
 
 Object = dict[str, Any]
 
 
 def group_of(obj: Object) -> str:
-    """Name the group that a pod belongs to, "" where it is no pod or belongs to none."""
+    """Return the name of a pod's group, "" if it is not a pod or in no group."""
     if (obj.get("apiVersion"), obj.get("kind")) != ("v1", "Pod"):
         return ""
     return annotation(obj, GROUP) or str((at(obj, ("metadata", "labels")) or {}).get(GROUP) or "")
 
 
 def role_of(pod: Object) -> str:
-    """Name the pod set of a pod: as the pod says itself, else by its shape, as Kueue names it."""
+    """Return the name of a pod's pod set: its annotation, else a hash of its shape as in Kueue."""
     if named := annotation(pod, ROLE):
         return named
     spec = pod.get("spec") or {}
@@ -74,10 +74,10 @@ def _sorted(values: Any) -> Object | None:
 
 
 def as_one_job(pods: Sequence[Object]) -> Job | None:
-    """Read a group as a job, None while it is not complete. `pods` are those of one group, the oldest first.
+    """Read the pods of a group, the oldest first, as a job; None while the group is not complete.
 
-    All pods that have not failed must name one queue and one total. With fast admission those that are missing count
-    as of the first role. A group that names a Workload is that Workload's.
+    All pods that have not failed must have the same queue and total. With fast admission, missing pods count as of the
+    first role. A group with a prebuilt Workload belongs to that Workload.
     """
     stay = staying(pod for pod in pods if may_run(pod))
     first, total = (describe(stay[0]) if stay else None), total_of(pods)
@@ -94,14 +94,14 @@ def as_one_job(pods: Sequence[Object]) -> Job | None:
 
 
 def total_of(pods: Iterable[Object]) -> int:
-    """Give the number of pods that a group says it has, 0 where its pods do not agree."""
+    """Return the total of a group by its annotations, 0 if its pods disagree."""
     totals = {annotation(pod, TOTAL) for pod in pods if phase_of(pod) != "Failed"}
     text = totals.pop() if len(totals) == 1 else ""
     return int(text) if text.isdecimal() else 0
 
 
 def agreed(pods: Sequence[Object]) -> Object:
-    """Give the first pod with the labels and annotations of all; where two differ in one, none of them."""
+    """Return the first pod with the labels and annotations of all pods, without those that differ."""
     merged = {
         field: {
             key: value
@@ -115,60 +115,60 @@ def agreed(pods: Sequence[Object]) -> Object:
 
 
 def of_role(pod: Object, described: Job) -> Job:
-    """Give one pod of a group, its pod set named by its role."""
+    """Return a pod of a group as a job, its pod set named by its role."""
     return replace(described, pod_sets=tuple(replace(pods, name=role_of(pod)) for pods in described.pod_sets))
 
 
 def staying(pods: Iterable[Object]) -> list[Object]:
-    """Order pods by who stays where there are too many: those that the queue tracks, that run, and that are older."""
+    """Return pods in the order in which they are kept if there are too many: tracked, running, older ones first."""
     return sorted(pods, key=lambda pod: (not is_tracked(pod), waits(pod), _age(pod)))
 
 
 def by_age(pods: Iterable[Object]) -> list[Object]:
-    """Order pods, the oldest first."""
+    """Return pods, the oldest first."""
     return sorted(pods, key=_age)
 
 
 def says(pods: Sequence[Object], name: str) -> bool:
-    """Say whether the first pod of a group has an annotation with the value "true"."""
+    """Return whether the first pod of a group has an annotation with the value "true"."""
     return bool(pods) and annotation(pods[0], name) == "true"
 
 
 def may_run(pod: Object) -> bool:
-    """Say whether a pod runs, can run yet, or has succeeded; one that was deleted before it had a node cannot."""
+    """Return whether a pod is running, may still run, or has succeeded; not if deleted before it had a node."""
     lost = bool(at(pod, ("metadata", "deletionTimestamp"))) and not at(pod, ("spec", "nodeName"))
     return phase_of(pod) != "Failed" and not lost
 
 
 def is_running(pod: Object) -> bool:
-    """Say whether a pod holds a node; one that is on its way out does until it has ended."""
+    """Return whether a pod occupies a node; a terminating one does until it has ended."""
     return not is_over(pod) and (phase_of(pod) == "Running" or bool(at(pod, ("spec", "nodeName"))))
 
 
 def is_over(pod: Object) -> bool:
-    """Say whether a pod has ended."""
+    """Return whether a pod has ended."""
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
 def is_ready(pods: Sequence[Object]) -> bool:
-    """Say whether all pods of a group are there, and each is ready or has succeeded."""
+    """Return whether all pods of a group exist, and each is ready or has succeeded."""
     enough = len(pods) >= max(1, total_of(pods))
     return enough and all(holds(pod, "Ready") or phase_of(pod) == "Succeeded" for pod in pods)
 
 
 def waits(pod: Object) -> bool:
-    """Say whether a pod is held by our gate."""
+    """Return whether a pod is held by our gate."""
     described = describe(pod)
     return described is not None and bool(suspended(pod, described.kind))
 
 
 def is_tracked(pod: Object) -> bool:
-    """Say whether a pod stays, after its end or its deletion too, until the queue has seen it."""
+    """Return whether a pod has our finalizer, which keeps it until the queue has counted its end."""
     return POD_FINALIZER in (at(pod, ("metadata", "finalizers")) or ())
 
 
 def phase_of(pod: Object) -> str:
-    """Give the phase of a pod."""
+    """Return the phase of a pod."""
     return str(at(pod, ("status", "phase")) or "")
 
 

@@ -1,7 +1,7 @@
 """Kinds whose pods are admitted together: those of a StatefulSet, and of each group of a LeaderWorkerSet. Pure.
 
-The group is known before its pods are, so its Workload is made of the object; each pod is told its group when it is
-there. The names of labels and annotations are Kueue's. A Deployment's pods are queued one by one, as any others.
+The group is known before its pods exist, so its Workload is created from the parent object; each pod gets its group's
+metadata once it exists. The names of labels and annotations are Kueue's. A Deployment's pods are queued one by one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from webhook.jobs.owners import controller_of
 from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
 
 PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
-"""The annotation of a pod: the kind of object that it waits with, as `integrations.frameworks` names it."""
+"""Annotation of a pod: the kind of its parent, as in `integrations.frameworks`."""
 REVISION: Final = "controller-revision-hash"
 LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
 LWS_INDEX: Final = "leaderworkerset.sigs.k8s.io/group-index"
 LWS_LEADER: Final = "leaderworkerset.sigs.k8s.io/leader-name"
-"""The annotation of a worker: the name of its leader's pod."""
+"""Annotation of a worker: the name of its leader's pod."""
 _MAIN: Final = "main"
 
 Object = dict[str, Any]
@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """Pods of one parent that are admitted together. `index` tells its groups apart, "" where it has one."""
+    """Pods of one parent that are admitted together. `index` identifies the group, "" if there is only one."""
 
     index: str
     pod_sets: tuple[JobPodSet, ...]
@@ -39,7 +39,7 @@ class PodGroup:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """How the pods of one kind are grouped: its groups, whose a pod is (by name), in which group, and in which role."""
+    """How the pods of a kind are grouped: functions for the groups, and a pod's parent name, group index and role."""
 
     groups: Callable[[Object, Job], tuple[PodGroup, ...]]
     name_of: Callable[[Object], str]
@@ -49,31 +49,31 @@ class Parent:
 
 
 def parent_of(pod: Object) -> tuple[str, str] | None:
-    """Give kind and name of what a pod waits with, None where it waits by itself."""
+    """Return kind and name of a pod's parent, None if it has none."""
     kind = _KIND_OF.get(annotation(pod, PARENT))
     name = _PARENTS[kind].name_of(pod) if kind else ""
     return (kind, name) if kind and name else None
 
 
 def framework_of(obj: Object, described: Job) -> str:
-    """Give the framework by which an object is integrated; of a Pod that waits with a parent that of the parent."""
+    """Return the framework that integrates an object; for a Pod with a parent, that of the parent."""
     return (annotation(obj, PARENT) if described.kind.gate else "") or described.kind.framework
 
 
 def groups_of(parent: Object, described: Job) -> tuple[PodGroup, ...]:
-    """Give the groups that an object asks for now."""
+    """Return the groups that an object currently has."""
     return _PARENTS[parent["kind"]].groups(parent, described)
 
 
 def is_shaped(parent: Object, described: Job) -> bool:
-    """Say whether the templates of an object say that their pods wait with it: the policy suspend-serving does that."""
+    """Return whether all templates of an object name it as the parent, as the policy suspend-serving sets it."""
     return all(annotation(pods.template, PARENT) == described.kind.framework for pods in described.pod_sets)
 
 
 def joined(pod: Object, parent: Object, described: Job, named: Callable[[str], str]) -> Object:
-    """Give what is to be merged into a pod's metadata, so that it is one of its group; nothing where it is.
+    """Return the metadata to merge into a pod so that it joins its group; empty if it has joined.
 
-    `named` gives the name of the Workload of a group by its index.
+    `named` returns the name of a group's Workload by the group's index.
     """
     how = _PARENTS[parent["kind"]]
     index = how.index_of(pod)
@@ -97,7 +97,7 @@ def joined(pod: Object, parent: Object, described: Job, named: Callable[[str], s
 
 
 def is_left(pod: Object, parent: Object) -> bool:
-    """Say whether a pod is of the revision that a roll-out replaces: the roll-out waits for it, in its old place."""
+    """Return whether a pod is of the old revision during a roll-out, which waits for it to be replaced."""
     status = parent.get("status") or {}
     old, new = status.get("currentRevision"), status.get("updateRevision")
     return old != new and bool(old) and (at(pod, ("metadata", "labels")) or {}).get(REVISION) == old
@@ -114,7 +114,7 @@ def _owner(pod: Object) -> str:
 
 
 def _of_leader_worker_set(parent: Object, described: Job) -> tuple[PodGroup, ...]:
-    """Give a group for each replica; a roll-out may have more of them for a while."""
+    """Return a group for each replica, including those added during a roll-out (maxSurge)."""
     spec, status = parent.get("spec") or {}, parent.get("status") or {}
     replicas = number(spec, "replicas")
     surge = at(spec, ("rolloutStrategy", "rollingUpdateConfiguration", "maxSurge"))

@@ -11,11 +11,11 @@ from webhook.jobs.job import Job
 from webhook.kube.conditions import holds
 
 _RUNNING: Final = "Running"
-"""The condition by which the kubeflow kinds say that all replicas run."""
+"""The condition of the kubeflow kinds for all replicas running."""
 
 
 def pods_ready(job: dict[str, Any], described: Job) -> bool:
-    """Say whether all pods of a job are ready or have succeeded; of a kind without a rule, whether it says `Ready`."""
+    """Return whether all pods of a job are ready or have succeeded; for other kinds, its condition `Ready`."""
     rule = _RULES.get(described.kind.kind)
     if rule is not None:
         return rule(job, described)
@@ -33,13 +33,15 @@ def _job(job: dict[str, Any], described: Job) -> bool:
 
 def _job_set(job: dict[str, Any], described: Job) -> bool:
     wanted = at(job, ("spec", "replicatedJobs")) or ()
-    told = at(job, ("status", "replicatedJobsStatus")) or ()
-    return _sum(wanted, "replicas", default=1) == _sum(told, "ready") + _sum(told, "succeeded")
+    statuses = at(job, ("status", "replicatedJobsStatus")) or ()
+    return _sum(wanted, "replicas", default=1) == _sum(statuses, "ready") + _sum(statuses, "succeeded")
 
 
 def _train_job(job: dict[str, Any], described: Job) -> bool:
-    told = at(job, ("status", "jobsStatus")) or ()
-    return bool(told) and _sum(told, "ready") + _sum(told, "succeeded") == sum(pods.jobs for pods in described.pod_sets)
+    statuses = at(job, ("status", "jobsStatus")) or ()
+    return bool(statuses) and _sum(statuses, "ready") + _sum(statuses, "succeeded") == sum(
+        pods.jobs for pods in described.pod_sets
+    )
 
 
 def _ray_cluster(job: dict[str, Any], described: Job) -> bool:

@@ -1,4 +1,7 @@
-"""Pods of a running job that have ended for good, so that their quota is free (KEP 78). By the job's own status."""
+"""Reclaimable pods: those of a running job that have ended, so that their quota is free (KEP 78).
+
+By the job's own status.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,25 @@ from webhook.jobs.job import Job
 
 
 def reclaimable(obj: dict[str, Any], described: Job) -> dict[str, int] | None:
-    """Give the number of pods that need no quota any more, by pod set; pod sets without such pods are left out.
+    """Return the number of pods that no longer need quota, by pod set; without pod sets that have none.
 
-    Never more than the pod set has. None where the kind's status does not tell: somebody else may know.
+    Never more than the pod set has. None if the kind has no rule here: others may report them.
     """
     kind = (described.kind.group, described.kind.kind)
     if kind == ("batch", "Job"):
-        found = {"main": _of_job(obj)}
+        over = {"main": _of_job(obj)}
     elif kind == ("jobset.x-k8s.io", "JobSet"):
-        found = dict(_of_jobset(obj))
+        over = dict(_of_jobset(obj))
     elif kind == ("trainer.kubeflow.org", "TrainJob"):
-        found = dict(_of_train_job(obj, described))
+        over = dict(_of_train_job(obj, described))
     else:
         return None
     most = {pods.name: pods.count for pods in described.pod_sets}
-    return {name: least for name, count in found.items() if (least := min(count, most.get(name, 0))) > 0}
+    return {name: least for name, count in over.items() if (least := min(count, most.get(name, 0))) > 0}
 
 
 def _of_job(obj: dict[str, Any]) -> int:
-    """Count the slots of a Job that nothing is left for: parallelism, less what is still to complete."""
+    """Return the unused slots of a Job: its parallelism, less the remaining completions."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     parallelism = counts.number(spec, "parallelism")
     completions = counts.number(spec, "completions", parallelism)
@@ -46,13 +49,13 @@ def _of_job(obj: dict[str, Any]) -> int:
 
 
 def _indexes(text: Any, limit: int) -> set[int]:
-    """Read `0-2,5`, the indexes below `limit`: what a Job lost when it was made smaller may still be named."""
-    found: set[int] = set()
+    """Return the indexes below `limit` of a text like `0-2,5`; it may include indexes from before a resize."""
+    indexes: set[int] = set()
     for part in text.split(",") if isinstance(text, str) else ():
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal():
-            found.update(range(int(first), min(int(last or first) + 1, limit)))
-    return found
+            indexes.update(range(int(first), min(int(last or first) + 1, limit)))
+    return indexes
 
 
 def _of_train_job(obj: dict[str, Any], described: Job) -> Iterator[tuple[str, int]]:

@@ -1,1 +1,1 @@
-"""Certificates: an authority, a leaf for the server, rotation, and the context that serves them. Holds no key."""
+"""Certificates: a CA, server and client certificates, renewal, and the serving TLS context."""

@@ -1,6 +1,6 @@
-"""An own certificate authority and the leaf of the server, as PEM text.
+"""A certificate authority, and certificates issued by it, as PEM.
 
-Pure: names and the time come in, PEM goes out. Nothing is read or written here (`folder.py` does that).
+Pure: names and the time are parameters. No files are read or written here (see `folder.py`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 CA_DAYS: Final = 3650
 LEAF_DAYS: Final = 365
 SKEW: Final = timedelta(minutes=5)
-"""How far the clocks of two machines may differ without a fresh certificate being `not yet valid`."""
+"""Tolerated clock difference between two machines, so that a new certificate is not `not yet valid`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A certificate and its private key, both PEM."""
+    """A certificate and its private key, both as PEM."""
 
     certificate: bytes
     key: bytes
 
 
 def new_authority(now: datetime, days: int = CA_DAYS) -> Pair:
-    """Make a self-signed authority that may sign leaves only (path length 0). `now` is aware, in UTC."""
+    """Return a self-signed CA that can only issue leaf certificates (path length 0). `now` is aware, in UTC."""
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"sluice-ca-{serial % 10**8:08d}")])
@@ -47,9 +47,9 @@ def new_authority(now: datetime, days: int = CA_DAYS) -> Pair:
 def issue(
     authority: Pair, names: tuple[str, ...], now: datetime, days: int = LEAF_DAYS, *, client: bool = False
 ) -> Pair:
-    """Make a server's certificate for `names` (DNS names and addresses; the first is the common name), or a client's.
+    """Issue a server or client certificate for `names` (DNS names or addresses; the first is the common name).
 
-    Raises ValueError where no name is given or the authority's PEM cannot be read. RFC 5280, RFC 6125.
+    Raises ValueError if there is no name or the CA's PEM cannot be read. RFC 5280, RFC 6125.
     """
     if not names:
         raise ValueError("a certificate needs at least one name")
@@ -74,7 +74,7 @@ def issue(
 
 
 def names_of(pem: bytes) -> tuple[str, ...]:
-    """Give the DNS names and addresses that the first certificate in `pem` stands for."""
+    """Return the DNS names and addresses of the first certificate in `pem`."""
     try:
         names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
@@ -83,9 +83,9 @@ def names_of(pem: bytes) -> tuple[str, ...]:
 
 
 def bundle(new: bytes, old: bytes, now: datetime) -> bytes:
-    """Join authorities, the new one first; those of `old` stay until they expire, each once.
+    """Join CA certificates, the new one first; those of `old` are kept until they expire, each once.
 
-    The overlap lets API servers that still see the old leaf, and those that see the new one, both verify it.
+    With both in the bundle, API servers verify the old leaf as well as the new one during the rotation.
     """
     seen, parts = set(), []
     for certificate in [*_all(new), *_all(old)]:

@@ -1,7 +1,7 @@
-"""The folder that certificates stand in: `ca.crt` (a bundle), `ca.key`, `tls.crt`, `tls.key`, a client's pair.
+"""A certificate folder: `ca.crt` (a bundle), `ca.key`, `tls.crt`, `tls.key`, and a client's pair.
 
-The names are those of a Kubernetes TLS secret, so a folder made by `renewal.py` and a mounted secret of cert-manager
-read alike.
+The names are those of a Kubernetes TLS secret, so that a folder made by `renewal.py` and a mounted secret of
+cert-manager are read alike.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Folder:
 
     @property
     def bundle(self) -> Path:
-        """Authorities to trust, the current one first: what `caBundle` of a webhook configuration holds."""
+        """The CA bundle, the current CA first: the `caBundle` of a webhook configuration."""
         return self.path / "ca.crt"
 
     @property
     def authority_key(self) -> Path:
-        """The authority's key; absent where somebody else (cert-manager) signs."""
+        """The CA's private key; absent if another CA (cert-manager) issues the certificates."""
         return self.path / "ca.key"
 
     @property
@@ -34,22 +34,22 @@ class Folder:
 
     @property
     def key(self) -> Path:
-        """The server's key."""
+        """The server's private key."""
         return self.path / "tls.key"
 
     @property
     def client_certificate(self) -> Path:
-        """What a client shows, where one was made here."""
+        """The client's certificate, if one was issued here."""
         return self.path / "client.crt"
 
     @property
     def client_key(self) -> Path:
-        """The client's key."""
+        """The client's private key."""
         return self.path / "client.key"
 
 
 def write(path: Path, data: bytes, *, secret: bool = False) -> None:
-    """Replace `path` by `data` in one step; mode 0600 where it is a secret, else 0644."""
+    """Replace `path` by `data` atomically; mode 0600 if it is a secret, else 0644. Raises OSError."""
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)

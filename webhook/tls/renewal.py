@@ -1,4 +1,4 @@
-"""Making and renewing what a certificate folder holds. Keys are written 0600; each file is replaced in one step."""
+"""Creates and renews the certificates of a folder. Keys have mode 0600; each file is replaced atomically."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from webhook.tls.folder import Folder, write
 from webhook.tls.validity import expiry
 
 RENEW_BEFORE: Final = timedelta(days=30)
-"""A leaf, or an authority, with less time than this is replaced at the next `ensure`."""
+"""Certificates with less time left than this are renewed at the next `ensure`."""
 
 
 def ensure(folder: Folder, names: tuple[str, ...], now: datetime, *, force: bool = False) -> str:
-    """Make or renew what is missing, lacks a name, or is near its end; give a sentence on what was done.
+    """Create or renew what is missing, lacks a name, or expires soon; return a sentence on the result.
 
-    `force` renews the leaf in any case. A folder without the authority's key, but with a valid leaf, is left alone
-    (somebody else signs). Raises ValueError where such a leaf has expired, OSError where the folder cannot be written.
+    `force` renews the leaf in any case. A folder without the CA's key, but with a valid leaf, is left unchanged
+    (another CA issues it). Raises ValueError if such a leaf has expired, OSError if the folder cannot be written.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
     foreign = folder.certificate.exists() and not folder.authority_key.exists()
@@ -37,9 +37,9 @@ def ensure(folder: Folder, names: tuple[str, ...], now: datetime, *, force: bool
 
 
 def rotate(folder: Folder, names: tuple[str, ...], now: datetime) -> None:
-    """Replace authority and leaf at once; the old authority stays in the bundle until it expires.
+    """Replace CA and leaf; the old CA stays in the bundle until it expires.
 
-    The bundle is written first: whoever trusts the folder's bundle verifies the old leaf and the new one.
+    The bundle is written first: clients that trust it verify the old leaf and the new one. Raises OSError.
     """
     authority = _new_authority(folder, now)
     leaf = issue(authority, names, now, LEAF_DAYS)
@@ -48,9 +48,9 @@ def rotate(folder: Folder, names: tuple[str, ...], now: datetime) -> None:
 
 
 def issue_client(folder: Folder, name: str, now: datetime) -> None:
-    """Make the certificate that a client shows to a server that asks for one, by the folder's authority.
+    """Issue a client certificate by the folder's CA.
 
-    Raises ValueError or OSError where the authority's key is not here.
+    Raises ValueError or OSError if the CA's key is missing or unreadable.
     """
     authority = Pair(folder.bundle.read_bytes(), folder.authority_key.read_bytes())
     pair = issue(authority, (name,), now, LEAF_DAYS, client=True)

@@ -1,7 +1,7 @@
-"""The TLS contexts of the admission port, which follow their files while connections go on.
+"""The TLS context of the admission port, reloaded when its files change.
 
-A change is found by reading and hashing: a mounted secret gives no dependable file events. Files that are good make a
-context of their own, and every new connection is handed to the newest one; open connections go on with theirs.
+Changes are found by reading and hashing: a mounted secret has no reliable file events. Each valid change gets a new
+context for new connections; open connections keep theirs.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from webhook.tls.validity import expiry
 log = logging.getLogger(__name__)
 
 EVERY: Final = 10.0
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 _Digests = tuple[bytes, ...]
 _NOTHING: Final[_Digests] = ()
 
 
 class ServingCertificate:
-    """What is served: `context` for the listener, `expires` for the metric, `problem` with files that cannot be used.
+    """The served certificate: `context` for the listener, `expires` for the metric, `problem` with invalid files.
 
-    With `client_ca` clients are asked for a certificate, and one of another authority ends in the handshake. Whether
-    a client must show one depends on the path it asks for, so that is the server's to say.
+    With `client_ca`, clients are asked for a certificate, and the handshake fails for one of another CA. Whether a
+    client must have one depends on the path, so the server checks that.
     """
 
     def __init__(self, folder: Folder, client_ca: Path | str | None = None) -> None:
-        """Load the files; `client_ca` is a file, or PEM. Raises OSError for one missing, ValueError if unusable."""
+        """Load the files; `client_ca` is a file, or PEM. Raises OSError if one is missing, ValueError if invalid."""
         self._folder, self._client_ca = folder, client_ca
         self._files = (folder.certificate, folder.key, *((client_ca,) if isinstance(client_ca, Path) else ()))
         self._served = self._digests()
         self._failed: _Digests | None = _NOTHING
-        """What could not be used at the last look; None where the files could not be read."""
+        """Digests of the files that were invalid at the last check; None if the files could not be read."""
         self.context, self.expires = self._load()
         self.context.sni_callback = self._hand_over
         self._newest = self.context
         self.problem = ""
 
     def reload(self) -> bool:
-        """Serve what the files hold now, if it is new and can be used; True when that was done.
+        """Load the files if they have changed and are valid; return whether that was done.
 
-        What cannot be used may be half written: it becomes the `problem` when it is the same at the next look.
+        Invalid files may be half written: they become the `problem` if they are the same at the next check.
         """
         seen: _Digests | None = None
         try:
@@ -68,7 +68,7 @@ class ServingCertificate:
         return True
 
     async def follow(self, every: float = EVERY) -> None:
-        """Look for changes for ever, and tell of them in the log."""
+        """Check for changes every `every` seconds, for ever, and log them."""
         while True:
             await asyncio.sleep(every)
             before = self.problem
@@ -99,14 +99,14 @@ class ServingCertificate:
         return context, expires
 
     def _hand_over(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, context: ssl.SSLContext) -> None:
-        """Let a connection that says hello be served by the newest context; OpenSSL calls this with or without name."""
+        """Switch a new connection to the newest context. OpenSSL calls this with or without a server name."""
         connection.context = self._newest
 
 
 def trust(folder: Folder) -> ssl.SSLContext:
-    """Make the context of a client that trusts the authorities in `ca.crt`, whatever name the certificate has.
+    """Return a client context that trusts the CAs in `ca.crt`, without a check of the host name.
 
-    Where there is no such file, the served certificate itself is trusted. Raises OSError.
+    If there is no such file, the served certificate itself is trusted. Raises OSError.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -117,7 +117,7 @@ def trust(folder: Folder) -> ssl.SSLContext:
 
 
 def _ask(context: ssl.SSLContext, client_ca: Path | str) -> None:
-    """Ask clients for a certificate of these authorities. No tickets: a session taken up again is not verified anew."""
+    """Request client certificates of these CAs. Without tickets, as a resumed session is not verified again."""
     try:
         if isinstance(client_ca, Path):
             context.load_verify_locations(client_ca)

@@ -1,4 +1,4 @@
-"""Until when a certificate is good, without a library: to read this one field cryptography takes 9 MiB of memory."""
+"""Reads when a certificate expires, without a library: importing cryptography for it takes 9 MiB of memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final
 _FIRST: Final = re.compile(rb"-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----")
 _VERSION, _GENERALIZED_TIME = 0xA0, 0x18
 _VALIDITY: Final = 3
-"""Its place in a certificate that has no version: behind serial number, algorithm and issuer (RFC 5280, 4.1)."""
+"""Its index in a certificate without version: after serial number, algorithm and issuer (RFC 5280, 4.1)."""
 
 
 def expiry(pem: bytes) -> datetime:
-    """Give the end of the validity of the first certificate in `pem`, in UTC. Raises ValueError where there is none."""
-    found = _FIRST.search(pem)
-    if found is None:
+    """Return when the first certificate in `pem` expires, in UTC. Raises ValueError if there is none."""
+    block = _FIRST.search(pem)
+    if block is None:
         raise ValueError("no certificate between BEGIN and END lines")
     try:
-        (_, certificate), *_ = _elements(a2b_base64(found[1]))
+        (_, certificate), *_ = _elements(a2b_base64(block[1]))
         (_, to_be_signed), *_ = _elements(certificate)
         fields = _elements(to_be_signed)
         _, validity = fields[_VALIDITY + (fields[0][0] == _VERSION)]
@@ -33,17 +33,17 @@ def expiry(pem: bytes) -> datetime:
 
 
 def _elements(data: bytes) -> list[tuple[int, bytes]]:
-    """Give tag and content of each element of DER, one behind the other."""
-    found, at = [], 0
+    """Return tag and content of each DER element."""
+    elements, at = [], 0
     while at < len(data):
         tag, size = data[at], data[at + 1]
         at += 2
-        if size >= 0x80:  # so many bytes with the length follow
+        if size >= 0x80:  # the number of length bytes that follow
             count = size - 0x80
             size = int.from_bytes(data[at : at + count], "big")
             at += count
         if at + size > len(data):
             raise ValueError("it ends too early")
-        found.append((tag, data[at : at + size]))
+        elements.append((tag, data[at : at + size]))
         at += size
-    return found
+    return elements
