@@ -102,7 +102,7 @@ def test_a_pull_request_gets_its_sentence(control_plane: ControlPlane, live: Cli
     assert counted(r"- 1 of (\d+) objects would now be denied", markdown) >= 5
     same = run(control_plane, "--against", "policies")
     assert same.exit_code == exits.PASSED
-    assert counted(r"\ANo change for (\d+) objects\.\n\Z", same.stdout) >= 5
+    assert counted(r"(?m)^No change for (\d+) objects\.\n\Z", same.stdout) >= 5
 
 
 def counted(pattern: str, text: str) -> int:

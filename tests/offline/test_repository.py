@@ -36,7 +36,6 @@ REVIEW = {
     "operation": "CREATE",
     "userInfo": {"username": "alice"},
 }
-MANAGED = NAMESPACE.replace('team: "yes"', 'sluice.dev/managed: "true"')
 SUITE = """apiVersion: sluice.dev/v1alpha1
 kind: Suite
 policies: [sluice.dev/gpu-integer]
@@ -57,7 +56,7 @@ def here(tmp_path, monkeypatch):
     files = {
         ".sluice.yaml": SETTINGS,
         "policies/closed.yaml": CLOSED,
-        "cluster.yaml": together(MANAGED, QUEUES),
+        "cluster.yaml": together(NAMESPACE, QUEUES),
         "job.yaml": job("train").replace("limits: {", "requests: {nvidia.com/gpu: 1}, limits: {"),
         "half.yaml": job("half", 0.5),
         "suites/suite.yaml": SUITE,
