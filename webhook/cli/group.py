@@ -60,7 +60,7 @@ class Commands(click.Group):
     """A group whose commands are imported on use: `sluice eval` does not pay for the Kubernetes client."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Give every command's name, sorted."""
+        """Return every command's name, sorted."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -148,7 +148,7 @@ def _run() -> int:
 
 
 def _internal(error: Exception) -> int:
-    """Say that Sluice itself is at fault, and where."""
+    """Return the message for an internal error of Sluice, with its place."""
     if os.environ.get("SLUICE_TRACEBACK"):
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -45,7 +45,7 @@ class Inputs:
         self._stdin = sys.stdin.buffer.read() if stdin else b""
 
     def values(self) -> list[Any]:
-        """Give the values. JSON is read as JSON, which takes a small part of the time. Raises SourceError."""
+        """Return the values. JSON is read as JSON, which takes a small part of the time. Raises SourceError."""
         found: list[Any] = []
         for name in self._names:
             quick = self._json(name)
@@ -55,14 +55,14 @@ class Inputs:
         return found
 
     def documents(self) -> list[Document]:
-        """Give the documents with the places of their values. Raises SourceError with everything that is wrong."""
+        """Return the documents with the places of their values. Raises SourceError with everything that is wrong."""
         read = [read_stream(self._stdin, STDIN) if name == "-" else read_files([Path(name)]) for name in self._names]
         if errors := [error for part in read for error in part.errors]:
             raise SourceError(errors)
         return [document for part in read for document in part.documents]
 
     def _json(self, name: str) -> list[Any] | None:
-        """Give the values of a file of JSON; None of anything else, and where something is wrong with it."""
+        """Return the values of a file of JSON; None of anything else, and where something is wrong with it."""
         try:
             if name == "-":
                 return json_values(documents.decode(self._stdin, STDIN))
@@ -72,7 +72,7 @@ class Inputs:
 
 
 def one_value(file: Path) -> Any:
-    """Give the value of a file's only document. Raises SourceError (INP001) where there are none, or more."""
+    """Return the value of a file's only document. Raises SourceError (INP001) where there are none, or more."""
     found = documents.read(text_of(file, str(file)), str(file))
     if len(found) != 1:
         told = f"{len(found)} documents" if found else "no document"
@@ -81,7 +81,7 @@ def one_value(file: Path) -> Any:
 
 
 def json_lines(name: str) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Give the objects of a file of JSON lines (`-`: standard input), each with its place; empty lines are left out.
+    """Yield the objects of a file of JSON lines (`-`: standard input), each with its place; empty lines are left out.
 
     Raises SourceError (FILE001, YAML001, INP001) where the file cannot be read, or a line is no JSON object.
     """
@@ -120,7 +120,7 @@ def certificates(file: Path) -> bytes:
 
 
 def manifests(name: str | Path) -> list[dict[str, Any]]:
-    """Give the objects of a file, a folder or standard input (`-`), those of Lists one by one. Raises SourceError."""
+    """Return the objects of a file, a folder or standard input (`-`), those of Lists one by one. Raises SourceError."""
     read = read_inputs([str(name)])
     found = [entry for whole in read.documents for entry in entries(whole)]
     wrong = [d.diagnostic("LOAD002", (), _NO_OBJECT) for d in found if not is_object(d.value)]

@@ -24,7 +24,7 @@ class JsonLines(logging.Formatter):
     """Makes a record one line: `time` (RFC 3339, UTC), `level`, `logger`, `message`, and what else is known of it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the line. A traceback is the field `error`, with its own line breaks escaped."""
+        """Return the line. A traceback is the field `error`, with its own line breaks escaped."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {
             "time": moment.replace("+00:00", "Z"),

@@ -48,7 +48,7 @@ class Words(click.Choice[str]):
         return super().convert(self._former.get(value, value), param, ctx)
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Say which words there are, and which one is near."""
+        """Return the valid words, and the nearest one."""
         return super().get_invalid_choice_message(value, ctx) + suggested(str(value), self.choices)
 
 
@@ -67,7 +67,7 @@ class Renamed(click.Option):
 
 
 def suggested(word: str, known: Iterable[str]) -> str:
-    """Give ` Did you mean 'x'?`, as click does for options; nothing where no word is near."""
+    """Return ` Did you mean 'x'?`, as click does for options; nothing where no word is near."""
     found = nearest(word, known)
     return f" Did you mean '{found}'?" if found else ""
 
@@ -128,12 +128,12 @@ class Made(PathOption):
 
 
 def number(low: float, high: float, unit: str = "") -> Read:
-    """Give the type of a number from `low` to `high`."""
+    """Return the type of a number from `low` to `high`."""
     return Read("number", lambda value: setting_values.number(value, low, high, unit))
 
 
 def whole(low: int, high: int, unit: str = "") -> Read:
-    """Give the type of a whole number from `low` to `high`."""
+    """Return the type of a whole number from `low` to `high`."""
     return Read("integer", lambda value: setting_values.whole(value, low, high, unit))
 
 

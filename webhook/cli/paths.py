@@ -6,6 +6,6 @@ from pathlib import Path
 
 
 def shorter(path: Path) -> Path:
-    """Give a path relative to the working folder, where it is below it."""
+    """Return a path relative to the working folder, where it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

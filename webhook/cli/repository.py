@@ -41,7 +41,7 @@ class Repository:
 
 
 def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: Path = FILE) -> Repository:
-    """Give what is in force where options give these. Raises SourceError where the file cannot be used."""
+    """Return what is in force where options give these. Raises SourceError where the file cannot be used."""
     there = file.is_file()
     config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
     found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
@@ -57,7 +57,7 @@ def bundle_of(within: Repository) -> Bundle:
 
 
 def repository_at(revision: str, policies: Sequence[Path], rules: Sequence[str]) -> Repository:
-    """Give what was in force at a git revision, where options give these. Raises SourceError, RevisionError."""
+    """Return what was in force at a git revision, where options give these. Raises SourceError, RevisionError."""
     try:
         with then(revision, [FILE]) as there:
             return repository(policies, rules, there[0] if there else Path())
@@ -66,7 +66,7 @@ def repository_at(revision: str, policies: Sequence[Path], rules: Sequence[str])
 
 
 def idle_rules(documents: Sequence[Document], within: Repository) -> Iterator[str]:
-    """Say which QueuePolicies are not in force, where neither option nor file says which are."""
+    """Yield a note on QueuePolicies that are not in force, if neither option nor file names the ones that are."""
     idle = names_of(documents)
     if idle and not within.said and DEFAULT not in idle:
         yield f"queue rules not in force: {', '.join(idle)}; name them with --rules, or as queueRules in {FILE}"
@@ -83,7 +83,7 @@ def rules_as_configured(within: Repository, wanted: Configured) -> Rules:
 
 
 def rule_sources(within: Repository) -> tuple[str, ...]:
-    """Give the queue rules that the repository's file names, as files where they are its own; none without a file."""
+    """Return the queue rules that the repository's file names, as files where they are its own; none without a file."""
     if not FILE.is_file():
         return ()
     own = {str(d.at(("metadata", "name"))): d.file for d in _queue_policies(within.policies)}

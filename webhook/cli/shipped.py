@@ -11,12 +11,12 @@ PACKAGE: Final = Path(__file__).resolve().parent.parent
 
 
 def policies() -> Path:
-    """Give the folder of the shipped policies."""
+    """Return the folder of the shipped policies."""
     return _folder(PACKAGE.parent / "policies", PACKAGE / "_policies")
 
 
 def samples() -> Path:
-    """Give the folder of the sample manifests: the five articles', and the queues they arrive at."""
+    """Return the folder of the sample manifests: the five articles', and the queues they arrive at."""
     return _folder(PACKAGE.parent / "tests" / "seeds", PACKAGE / "_seeds")
 
 
@@ -28,7 +28,7 @@ def not_in_own_source(folder: Path) -> None:
 
 
 def is_own_source(folder: Path) -> bool:
-    """Say whether a folder is Sluice's own clone, or its shipped policies: no place for policies of a cluster."""
+    """Return whether a folder is Sluice's own clone, or its shipped policies: no place for policies of a cluster."""
     place = folder.resolve()
     return any(
         (root / "webhook" / "cli" / "shipped.py").is_file()

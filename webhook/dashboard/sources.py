@@ -47,6 +47,6 @@ class Sources:
         return self.core.revision
 
     def workload(self, key: str) -> Object | None:
-        """Give the object of a Workload, by `namespace/name`."""
+        """Return the object of a Workload, by `namespace/name`."""
         namespace, _, name = key.partition("/")
         return self.view.mirror(WORKLOAD).get(name, namespace)

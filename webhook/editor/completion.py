@@ -24,7 +24,7 @@ class Completion:
 
 
 def complete(workspace: Workspace, path: Path, line: int, column: int) -> Completion:
-    """Give what can be written at a line and column of a file, both from 1."""
+    """Return what can be written at a line and column of a file, both from 1."""
     parsed = workspace.files[path]
     around = workspace.around(path)
     spot = None if parsed.wrong else spot_at(parsed.documents, line, column)

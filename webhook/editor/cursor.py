@@ -30,7 +30,7 @@ class Spot:
 
 
 def spot_at(found: Iterable[Document], line: int, column: int) -> Spot | None:
-    """Say what stands at a line and column, both from 1; None between objects."""
+    """Return what stands at a line and column, both from 1; None between objects."""
     for document in found:
         node = document.nodes.get(())
         if node is None or not _holds(node, line, column):
@@ -61,7 +61,7 @@ def value_at(found: Iterable[Document], text: str, line: int, column: int) -> tu
 
 
 def _item_at(found: Iterable[Document], row: str, line: int) -> tuple[Subject, Path, str] | None:
-    """Say of which list a plain item is written on a line such as `    - Deny`: its first item stands for all."""
+    """Return the list whose plain item is written on a line such as `    - Deny`: its first item stands for all."""
     item = row.lstrip(" ")
     if not item.startswith("- "):
         return None
@@ -81,7 +81,7 @@ def _item_at(found: Iterable[Document], row: str, line: int) -> tuple[Subject, P
 
 
 def fields_at(text: str, name: str, line: int, column: int) -> tuple[Subject, Path, str] | None:
-    """Say of which map a field may be written at a line and column: its object, its path, and what is written of it.
+    """Return the map whose field may be written at a line and column: its object, its path, and what is written of it.
 
     The line itself is left out where the text cannot be read with it.
     """
@@ -108,7 +108,7 @@ def fields_at(text: str, name: str, line: int, column: int) -> tuple[Subject, Pa
 
 
 def _deepest(document: Document, line: int, column: int) -> tuple[Path, bool]:
-    """Give the longest path whose key or value holds a place."""
+    """Return the longest path whose key or value holds a place."""
     values = [(path, False) for path, node in document.nodes.items() if _holds(node, line, column)]
     keys = [(path, True) for path, node in document.keys.items() if _holds(node, line, column)]
     return max([*values, *keys], key=lambda item: len(item[0]))

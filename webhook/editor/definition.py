@@ -17,7 +17,7 @@ _FILES = ("policies", "object", "oldObject", "invalid", "cluster", "params")
 
 
 def definitions(workspace: Workspace, path: Path, spot: Spot) -> list[Place]:
-    """Give the places where what stands at a spot is defined; from a policy's name, the suites that test it."""
+    """Return the places where what stands at a spot is defined; from a policy's name, the suites that test it."""
     return list(_found(workspace, path, spot))
 
 
@@ -57,7 +57,7 @@ def _in_expression(workspace: Workspace, spot: Spot) -> Iterator[Place]:
 
 
 def _parameters(workspace: Workspace, binding: Subject) -> Iterator[Place]:
-    """Give the parameter object that a binding names."""
+    """Yield the parameter object that a binding names."""
     policies = workspace.named(binding.gvk.kind.removesuffix("Binding"), binding.text("spec", "policyName"))
     for kind in {policy.text("spec", "paramKind", "kind") for policy in policies}:
         yield from _names(workspace.named(kind, binding.text("spec", "paramRef", "name")))

@@ -38,7 +38,7 @@ def known_in(subject: Subject, path: Path, around: Sequence[Document]) -> Vocabu
 
 
 def _of_policy(policy: Subject, path: Path) -> Env:
-    """Give the API server's environment, with the types of the variables before the place."""
+    """Return the API server's environment, with the types of the variables before the place."""
     params = bool(policy.map("spec", "paramKind"))
     types: dict[str, Type] = {}
     for expression in expressions(policy):
@@ -52,7 +52,7 @@ def _of_policy(policy: Subject, path: Path) -> Env:
 
 
 def _of_rule(rules: Subject, sees: Mapping[str, Type], around: Iterable[Document]) -> Env:
-    """Give the environment of a rule point, with the parameters of the file and of those that it extends."""
+    """Return the environment of a rule point, with the parameters of the file and of those that it extends."""
     declared = {name: type_of(value) for name, value in _parameters(rules, tuple(around)).items()}
     return Env({**sees, READ: object_type(PARAMETERS)}, objects={PARAMETERS: declared}, trusted=True)
 

@@ -29,5 +29,5 @@ def findings_of(workspace: Workspace, path: Path, now: datetime) -> LintReport:
 
 
 def stays(finding: Diagnostic) -> bool:
-    """Say whether a finding is one that only a run over the saved files gives."""
+    """Return whether a finding is one that only a run over the saved files gives."""
     return finding.code in WHOLE

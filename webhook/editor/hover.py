@@ -18,7 +18,7 @@ from webhook.policy.expression import Expression
 
 
 def hover(spot: Spot, around: Sequence[Document]) -> str:
-    """Say what stands at a place; empty where there is nothing to say."""
+    """Return the hover text for a place; empty if there is none."""
     known = None if spot.offset is None else known_in(spot.subject, spot.path, around)
     if known is not None and spot.offset is not None:
         parts = [_of_name(known, spot.text, spot.offset), _of_expression(known, spot.text)]
@@ -59,7 +59,7 @@ def _of_function(known: Vocabulary, name: str, receiver: str | None) -> str:
 
 
 def _of_expression(known: Vocabulary, text: str) -> str:
-    """Say what the whole gives, and what it costs on objects of usual sizes."""
+    """Return the type of the whole expression, and its cost on objects of usual sizes."""
     try:
         program = compile_text(text, known.env)
     except CompileError:

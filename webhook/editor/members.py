@@ -50,7 +50,7 @@ class Name:
 
 
 def names_at(known: Vocabulary, at: Cursor) -> Iterator[Name]:
-    """Give every name that may stand at a cursor."""
+    """Yield every name that may stand at a cursor."""
     known = known.within(at.bindings)
     if at.receiver is None:
         yield from _fields(known, f"{at.struct}{{}}") if at.struct else _alone(known)
@@ -70,7 +70,7 @@ def names_at(known: Vocabulary, at: Cursor) -> Iterator[Name]:
 
 
 def fields_of(known: Vocabulary, receiver: str) -> dict[str, Name]:
-    """Give the fields of what an expression is, by name."""
+    """Return the fields of what an expression is, by name."""
     return {name.name: name for name in _fields(known, receiver)}
 
 
@@ -92,13 +92,13 @@ def _fields(known: Vocabulary, receiver: str) -> Iterator[Name]:
 
 
 def _elements(known: Vocabulary, struct: str) -> list[FieldShape]:
-    """Give what the elements of a list are: a fragment of a list describes one of them."""
+    """Return what the elements of a list are: a fragment of a list describes one of them."""
     listed = known.shapes(struct.replace("Object", "object", 1))
     return [found.at(found.shape.list.element) for found in listed if found.shape.list is not None]
 
 
 def _shape(found: FieldShape) -> tuple[str, str]:
-    """Say what a field holds, and which words it may be."""
+    """Return what a field holds, and which words it may be."""
     shape = found.shape
     if shape.scalar:
         return shape.scalar, f"one of {', '.join(shape.words)}" if shape.words else ""
@@ -106,7 +106,7 @@ def _shape(found: FieldShape) -> tuple[str, str]:
 
 
 def _narrowed(kind: Type, shapes: list[FieldShape]) -> Type:
-    """Give the type that the schemas know where the checker does not."""
+    """Return the type that the schemas know where the checker does not."""
     if kind != DYN or not shapes:
         return kind
     words = {_shape(found)[0] for found in shapes}
@@ -115,7 +115,7 @@ def _narrowed(kind: Type, shapes: list[FieldShape]) -> Type:
 
 
 def _alone(known: Vocabulary) -> Iterator[Name]:
-    """Give what may begin an expression."""
+    """Yield the names that may begin an expression."""
     for name, kind in known.env.variables.items():
         if "." not in name and not name.startswith("@"):
             yield Name(name, Sort.VARIABLE, str(kind))
@@ -132,7 +132,7 @@ def _alone(known: Vocabulary) -> Iterator[Name]:
 
 
 def _under(known: Vocabulary, receiver: str) -> Iterator[Name]:
-    """Give the functions below a name that is no value, such as `math`."""
+    """Yield the functions below a name that is no value, such as `math`."""
     for function in known.env.functions.values():
         if function.name.startswith(f"{receiver}."):
             yield _described(function, function.name.removeprefix(f"{receiver}."), list(function.overloads))

@@ -64,13 +64,13 @@ class Cursor:
 
 
 def tokens(text: str) -> list[Lexeme]:
-    """Give the tokens of a text; blanks and comments are left out."""
+    """Return the tokens of a text; blanks and comments are left out."""
     found = [Lexeme(str(m.lastgroup), m[0], m.start()) for m in _TOKEN.finditer(text)]
     return [token for token in found if token.sort != "blank"]
 
 
 def cursor(text: str, offset: int) -> Cursor | None:
-    """Say what stands at an offset of a text; None inside a string or a number."""
+    """Return what stands at an offset of a text; None inside a string or a number."""
     before = tokens(text[:offset])
     if _in_string(before) or (before and before[-1].sort in ("string", "number") and before[-1].end == offset):
         return None
@@ -88,17 +88,17 @@ def cursor(text: str, offset: int) -> Cursor | None:
 
 
 def word_at(text: str, offset: int) -> Lexeme | None:
-    """Give the name that an offset stands in or behind."""
+    """Return the name that an offset stands in or behind."""
     return next((t for t in tokens(text) if t.sort == "name" and t.start <= offset <= t.end), None)
 
 
 def _in_string(found: list[Lexeme]) -> bool:
-    """Say whether a quote is open: its sign found no other one."""
+    """Return whether a quote is open: its sign found no other one."""
     return any(token.text in ("'", '"') for token in found)
 
 
 def _dot(found: list[Lexeme]) -> int | None:
-    """Give the index of the dot that ends the tokens, with or without the `?` behind it."""
+    """Return the index of the dot that ends the tokens, with or without the `?` behind it."""
     at = len(found) - 1
     if at > 0 and found[at].text == "?" and found[at - 1].text == "." and found[at - 1].end == found[at].start:
         at -= 1
@@ -106,7 +106,7 @@ def _dot(found: list[Lexeme]) -> int | None:
 
 
 def _chain(found: list[Lexeme], at: int) -> int | None:
-    """Give the index of the first token of the expression that ends at a token: names, calls, indexes, literals."""
+    """Return the index of the first token of the expression that ends at a token: names, calls, indexes, literals."""
     while at >= 0:
         token = found[at]
         if token.text in _OPENS:
@@ -133,7 +133,7 @@ def _closes(found: list[Lexeme], at: int) -> bool:
 
 
 def _opening(found: list[Lexeme], at: int) -> int | None:
-    """Give the index of the bracket that the one at an index closes."""
+    """Return the index of the bracket that the one at an index closes."""
     depth = 0
     for index in range(at, -1, -1):
         if found[index].text in _OPENS:
@@ -146,7 +146,7 @@ def _opening(found: list[Lexeme], at: int) -> int | None:
 
 
 def _open(found: list[Lexeme], signs: str) -> list[int]:
-    """Give the indexes of the brackets that nothing closes, the outermost first."""
+    """Return the indexes of the brackets that nothing closes, the outermost first."""
     stack: list[int] = []
     for index, token in enumerate(found):
         if token.text in _OPENS.values():
@@ -178,7 +178,7 @@ def _bindings(text: str, found: list[Lexeme]) -> list[MacroVariables]:
 
 
 def _named(found: list[Lexeme]) -> tuple[str, ...]:
-    """Give the names, each followed by a comma, that an argument list begins with."""
+    """Return the names, each followed by a comma, that an argument list begins with."""
     names = []
     for name, comma in zip(found[::2], found[1::2], strict=False):
         if name.sort != "name" or comma.text != ",":
@@ -188,7 +188,7 @@ def _named(found: list[Lexeme]) -> tuple[str, ...]:
 
 
 def _argument(text: str, found: list[Lexeme], start: int) -> str | None:
-    """Give the text of the argument that starts at a token, if a comma ends it."""
+    """Return the text of the argument that starts at a token, if a comma ends it."""
     depth = 0
     for index in range(start, len(found)):
         depth += (found[index].text in _OPENS.values()) - (found[index].text in _OPENS)
@@ -198,7 +198,7 @@ def _argument(text: str, found: list[Lexeme], start: int) -> str | None:
 
 
 def _struct(text: str, found: list[Lexeme]) -> str:
-    """Give the name before the brace in which a field is to be named next; empty where none is."""
+    """Return the name before the brace in which a field is to be named next; empty where none is."""
     opened = _open(found, "([{")
     if not opened or found[opened[-1]].text != "{" or found[-1].text not in ("{", ","):
         return ""

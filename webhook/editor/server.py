@@ -66,12 +66,12 @@ class EditorServer(LanguageServer):
         return path
 
     def spot(self, uri: str, position: lsp.Position) -> tuple[Path, Spot | None]:
-        """Say where a position is."""
+        """Return where a position is."""
         path = self.written(uri)
         return path, spot_at(self.policies.files[path].documents, *self.place(uri, position))
 
     def place(self, uri: str, position: lsp.Position) -> tuple[int, int]:
-        """Give a position as line and column from 1, in characters."""
+        """Return a position as line and column from 1, in characters."""
         document = self.workspace.get_text_document(uri)
         inside = document.position_codec.position_from_client_units(document.lines, position)
         return inside.line + 1, inside.character + 1
@@ -94,7 +94,7 @@ class EditorServer(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, told))
 
     def told(self, uri: str, finding: Diagnostic) -> lsp.Diagnostic:
-        """Give a finding as the protocol has it."""
+        """Return a finding as the protocol has it."""
         return lsp.Diagnostic(
             self.range(uri, finding.place),
             f"{finding.message}\n{finding.hint}" if finding.hint else finding.message,
@@ -104,7 +104,7 @@ class EditorServer(LanguageServer):
         )
 
     def range(self, uri: str, place: Place) -> lsp.Range:
-        """Give a place as the protocol has it, in the units of the editor."""
+        """Return a place as the protocol has it, in the units of the editor."""
         start = lsp.Position(max(place.line - 1, 0), max(place.column - 1, 0))
         end = lsp.Position(start.line, start.character + max(place.length, 1))
         document = self.workspace.get_text_document(uri)
@@ -145,7 +145,7 @@ class EditorServer(LanguageServer):
                 self.publish(uri, found)
 
     def source(self, uri: str) -> str:
-        """Give the text of a document: the editor's, else the file's."""
+        """Return the text of a document: the editor's, else the file's."""
         return self.workspace.get_text_document(uri).source
 
 

@@ -58,16 +58,16 @@ class Workspace:
         return made
 
     def subjects(self) -> Iterator[Subject]:
-        """Give the objects of all files."""
+        """Yield the objects of all files."""
         for parsed in self.files.values():
             yield from parsed.subjects
 
     def named(self, kind: str, name: str) -> Iterator[Subject]:
-        """Give the objects of a kind and name."""
+        """Return the objects of a kind and name."""
         return (s for s in self.subjects() if (s.gvk.kind, s.name) == (kind, name))
 
     def around(self, path: Path) -> list[Document]:
-        """Give the documents that a file's findings depend on, its own first.
+        """Return the documents that a file's findings depend on, its own first.
 
         Policies and bindings of other files count where one names the other: a repository may hold hundreds.
         """

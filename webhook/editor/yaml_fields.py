@@ -23,7 +23,7 @@ def _schemas() -> dict[tuple[str, str], Schema]:
 
 
 def schema_at(subject: Subject, path: Path) -> Schema | None:
-    """Give the schema of a field; None where it is not known."""
+    """Return the schema of a field; None where it is not known."""
     schema = _schemas().get((subject.gvk.api_version, subject.gvk.kind))
     for step in path:
         if schema is None:
@@ -37,7 +37,7 @@ def schema_at(subject: Subject, path: Path) -> Schema | None:
 
 
 def fields_below(subject: Subject, path: Path) -> Iterator[Name]:
-    """Give the fields that a map may have and does not have yet; those of an element where a list stands there."""
+    """Yield the fields that a map may have and does not have yet; those of an element where a list stands there."""
     schema: dict[str, Any] = schema_at(subject, path) or {}
     schema = schema.get("items", schema) if "properties" not in schema else schema
     present = subject.map(*path)
@@ -47,7 +47,7 @@ def fields_below(subject: Subject, path: Path) -> Iterator[Name]:
 
 
 def values_at(subject: Subject, path: Path, workspace: Workspace) -> Iterator[Name]:
-    """Give the words that a field may hold: those of its schema, or names of objects that it may refer to."""
+    """Yield the words that a field may hold: those of its schema, or names of objects that it may refer to."""
     schema = schema_at(subject, path) or {}
     words = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
     if schema.get("type") == "boolean":

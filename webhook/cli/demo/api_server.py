@@ -85,7 +85,7 @@ class Front:
         return CreateOutcome(stored, True, not message, message, tuple(steps), tuple(warnings))
 
     def _received(self, obj: Object, namespace: str) -> Object:
-        """Give the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""
+        """Return the object as admission would see it: named, placed, dated and with the defaults of built-in kinds."""
         obj = defaulted(copy.deepcopy(obj))
         metadata = obj["metadata"] = obj.get("metadata") or {}
         if not Scopes().clustered(gvk_of(obj)):
@@ -97,7 +97,7 @@ class Front:
         return obj
 
     async def _converted(self, obj: Object) -> Object:
-        """Give a queue object in the version that is stored, by the conversion webhook; others as they are."""
+        """Return a queue object in the version that is stored, by the conversion webhook; others as they are."""
         gvk = gvk_of(obj)
         if gvk.group != WORKLOAD.group or gvk.version == WORKLOAD.version:
             return obj
@@ -124,7 +124,7 @@ class Front:
 
 @asynccontextmanager
 async def front(store: ObjectStore, url: str, authority: Path) -> AsyncIterator[Front]:
-    """Give the way in to an admission endpoint, whose certificate `authority` (a file) signed."""
+    """Return a client for an admission endpoint, whose certificate `authority` (a file) signed."""
     trust = ssl.create_default_context(cafile=str(authority))
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
         yield Front(store, session, url, lambda: datetime.now(UTC))

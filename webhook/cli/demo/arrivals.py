@@ -24,7 +24,7 @@ MOST: Final = 6
 
 
 def jobs_of(article: Iterable[Object]) -> list[Object]:
-    """Give the article's jobs with their run time."""
+    """Return the article's jobs with their run time."""
     said = {"metadata": {"annotations": {RUN_SECONDS: str(RUNS), RUN_TIME: str(RUNS)}}}
     return [merge(obj, said) for obj in article if obj["kind"] == "Job"]
 

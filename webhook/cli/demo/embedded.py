@@ -136,7 +136,7 @@ class EmbeddedRun:
             self._say(self.story.file(path.stem, outcomes))
 
     async def _knows_all_queues(self) -> bool:
-        """Say whether the core knows every queue; until then a job would be warned that its queue does not exist."""
+        """Return whether the core knows every queue; until then a job would be warned that its queue does not exist."""
         assert self.daemon.core is not None
         state = self.daemon.core.state
         queues = {key_of(queue)[1] for queue in (await self.store.list(CLUSTER_QUEUE)).items}
@@ -144,7 +144,7 @@ class EmbeddedRun:
         return queues <= state.by_queue.keys() and doors <= state.local_queues.keys()
 
     async def _has_decided(self, outcome: CreateOutcome) -> bool:
-        """Say whether a job's Workload says what the core decided; the next job is told what this one takes."""
+        """Return whether a job's Workload says what the core decided; the next job is told what this one takes."""
         namespace, uid = key_of(outcome.obj)[0], uid_of(outcome.obj)
         return any(
             find(workload, QUOTA_RESERVED) or find(workload, WAITING)
@@ -164,14 +164,14 @@ class EmbeddedRun:
 
 
 def page_address(config: Config, port: int) -> str:
-    """Give where the page is to be looked at."""
+    """Return the line with the address of the page."""
     host = host_and_port(config.ui_listen)[0]
     scheme = "http" if host in LOOPBACK else "https"
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/ui/"
 
 
 def _stopped() -> asyncio.Event:
-    """Give what Ctrl-C or SIGTERM sets."""
+    """Return the event that Ctrl-C or SIGTERM sets."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for sign in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(sign, stop.set)

@@ -76,7 +76,7 @@ class Kubelet:
 
 
 def seconds_of(job: Object, default: float) -> float:
-    """Give how long a job runs: by its annotation, else its first template's, else `default`; nonsense is absent."""
+    """Return how long a job runs: by its annotation, else its first template's, else `default`; nonsense is absent."""
     described = describe(job)
     holders: list[dict[str, Any]] = [job, *(p.template for p in (described.pod_sets if described else ()))]
     for holder in holders:

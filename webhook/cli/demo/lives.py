@@ -54,13 +54,13 @@ class JobLives:
             life.started = self.clock() - self.begun if what == "started" else None
 
     def all(self) -> list[Life]:
-        """Give them in the order in which they were sent."""
+        """Return the jobs in the order in which they were sent."""
         return list(self.by_uid.values())
 
     def running(self) -> bool:
-        """Say whether a job runs."""
+        """Return whether a job runs."""
         return any(life.runs for life in self.by_uid.values())
 
     def marks(self) -> list[tuple[float | None, float | None]]:
-        """Give what changes while jobs run."""
+        """Return the live line that is shown while jobs run."""
         return [(life.started, life.finished) for life in self.by_uid.values()]

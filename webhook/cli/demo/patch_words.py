@@ -11,7 +11,7 @@ ANCHORS: Final = frozenset({"metadata", "resources", "spec"})
 
 
 def changes(steps: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Give a line for each field that the patch sets or removes; the same change in several templates is one line."""
+    """Return a line for each field that the patch sets or removes; the same change in several templates is one line."""
     counted = Counter(line for step in steps for line in _lines(step))
     return [f"{line} (x{times})" if times > 1 else line for line, times in counted.items()]
 

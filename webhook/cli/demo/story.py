@@ -68,7 +68,7 @@ class Story:
     used: int = 0
 
     def opening(self, url: str) -> list[Text]:
-        """Give the lines before everything else; `url` is that of admission, where it is to be shown."""
+        """Return the lines before everything else; `url` is that of admission, where it is to be shown."""
         signs = (PATCHED, UNCHANGED, PENDING, WARNED, DENIED)
         sent = f"{self.files} file{'s' * (self.files != 1)}"
         return [
@@ -78,7 +78,7 @@ class Story:
         ]
 
     def file(self, stem: str, outcomes: Sequence[CreateOutcome]) -> list[Text]:
-        """Give the lines of one file: a heading with counts, its queued jobs, and what was denied or rejected."""
+        """Return the lines of one file: a heading with counts, its queued jobs, and what was denied or rejected."""
         self.files -= 1
         left = LINES - AROUND - len(self.following) - self.used
         kept = self.files * min(RESERVED, (left - 1) // max(1, self.files)) + (self.files > 0)
@@ -90,7 +90,7 @@ class Story:
         return lines
 
     def closing(self, lives: Iterable[Life]) -> list[Text]:
-        """Give the summary: how many jobs ended, run and wait, which one waited longest; and what to do next."""
+        """Return the summary: how many jobs ended, run and wait, which one waited longest; and what to do next."""
         queued = [life for life in lives if life.queue]
         pending = [name_of(life.outcome.obj) for life in queued if life.started is None]
         ended = sum(life.finished is not None for life in queued)
@@ -109,13 +109,13 @@ class Story:
         return [*lines, *self.following]
 
     def serving(self, page: str) -> list[Text]:
-        """Give the last line: where to look."""
+        """Return the last line: where to look."""
         arriving = " Jobs keep arriving." * self.arriving
         return [Text.assemble("Page: ", (page, "bold"), f"  Serving until Ctrl-C.{arriving}")]
 
 
 def try_next(first: Path, own: Mapping[str, Sequence[Path]]) -> list[Text]:
-    """Give three commands to go on with, as typed from here; the `first` file that was sent is named.
+    """Return three commands to go on with, as typed from here; the `first` file that was sent is named.
 
     `own` are the reader's: `-f`, `-p`, `-c`, none for the samples. The commands then are about them; what came over
     standard input cannot be read again.
@@ -135,7 +135,7 @@ def try_next(first: Path, own: Mapping[str, Sequence[Path]]) -> list[Text]:
 
 
 def program() -> str:
-    """Give how this program is called from here: by its name where that is this one, else by its path."""
+    """Return how this program is called from here: by its name where that is this one, else by its path."""
     own = Path(sys.executable).with_name("sluice")
     found = shutil.which("sluice")
     if not own.is_file() or (found is not None and os.path.samefile(found, own)):
@@ -144,7 +144,7 @@ def program() -> str:
 
 
 def typed(parts: Sequence[str], what: str) -> list[str]:
-    """Give a command and what it shows: on one line where there is room, else below it, with lines to be joined."""
+    """Return a command and what it shows: on one line where there is room, else below it, with lines to be joined."""
     lines = [f"  {parts[0]}"]
     for part in parts[1:]:
         if len(lines[-1]) + len(part) + 3 > WIDTH:
@@ -162,7 +162,7 @@ def _options(given: Mapping[str, Sequence[Path]]) -> list[str]:
 
 
 def _fitting(outcomes: Sequence[CreateOutcome], room: int) -> list[Text]:
-    """Give what is told of objects as far as there is room, denials first of all; the others are counted.
+    """Return a line for each object as far as there is room, denials first; the rest are counted.
 
     Room that is left goes to the end of denials.
     """
@@ -185,7 +185,7 @@ def _fitting(outcomes: Sequence[CreateOutcome], room: int) -> list[Text]:
 
 
 def _counts(outcomes: Sequence[CreateOutcome]) -> str:
-    """Say how many objects a file has and what became of them; zeroes are left out."""
+    """Return how many objects a file has and what became of them; zeroes are left out."""
     patched = sum(outcome.stored and bool(outcome.steps) for outcome in outcomes)
     denied = sum(not outcome.allowed for outcome in outcomes)
     rejected = sum(outcome.allowed and not outcome.stored for outcome in outcomes)
@@ -208,7 +208,7 @@ def _lines(outcome: CreateOutcome, said: int = SAID) -> Iterator[Text]:
 
 
 def _wrapped(kind: tuple[str, str, str], indent: int, text: str, said: int = SAID) -> Iterator[Text]:
-    """Give a text behind its sign, on `said` lines at most; whole words are left out."""
+    """Yield a text after its sign, on `said` lines at most; the words that do not fit are left out."""
     sign, _, style = kind
     width = WIDTH - indent - 2
     lines = wrap(text, width, max_lines=said, placeholder=" …", break_on_hyphens=False)
@@ -242,7 +242,7 @@ def _waited(life: Life) -> float:
 
 
 def _listed(head: str, names: Sequence[str], width: int) -> str:
-    """Give names behind a head, as many as there is room for; the others are an ellipsis."""
+    """Return names behind a head, as many as there is room for; the others are an ellipsis."""
     for count in range(len(names), 0, -1):
         line = head + ", ".join([*names[:count], *["…"] * (count < len(names))])
         if len(line) <= width:

@@ -15,7 +15,7 @@ from webhook.store.objects import key_of
 
 
 def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
-    """Give a row per manifest that a policy touched: what was patched, why it was denied, where it is pending.
+    """Return a row per manifest that a policy touched: what was patched, why it was denied, where it is pending.
 
     Unchanged objects without a warning are named in one line below.
     """
@@ -36,7 +36,7 @@ def sent_table(title: str, outcomes: Sequence[CreateOutcome]) -> Table:
 
 
 def ended_table(lives: Iterable[Life]) -> Table:
-    """Give a row per job that a queue holds: queue, and when it was sent, started and finished."""
+    """Return a row per job that a queue holds: queue, and when it was sent, started and finished."""
     table = Table(title="queued jobs", title_justify="left", expand=True)
     table.add_column("job", ratio=4, overflow="fold")
     table.add_column("queue", ratio=3, overflow="fold")

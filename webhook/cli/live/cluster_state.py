@@ -45,7 +45,7 @@ class ClusterState:
         return tuple(kind for kind in self.forbidden if kind in NEEDED)
 
     def notes(self) -> list[str]:
-        """Say in a sentence what could not be read, and what was assumed instead."""
+        """Return a sentence on what could not be read and what was assumed instead."""
         if not self.forbidden:
             return []
         assumed = "; every namespace counts as selected" if NAMESPACE.kind in self.forbidden else ""
@@ -69,7 +69,7 @@ async def cluster_state(store: ObjectStore, kinds: Iterable[GroupVersionKind]) -
 
 
 def _selecting_all(queue: Object) -> Object:
-    """Give a ClusterQueue that selects every namespace, unless it selects none: no labels are known to choose by."""
+    """Return a ClusterQueue that selects every namespace, unless it selects none: no labels are known to choose by."""
     if queue["spec"].get("namespaceSelector") is None:
         return queue
     return {**queue, "spec": {**queue["spec"], "namespaceSelector": {}}}

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def with_store(do: Callable[[LiveStore], Awaitable[T]], kubeconfig: Path | None, context: str | None) -> T:
-    """Give what `do` gives. Raises StoreError, or ValueError where no credentials can be used."""
+    """Return what `do` gives. Raises StoreError, or ValueError where no credentials can be used."""
 
     async def go() -> T:
         client = await Client.connect(kubeconfig, context, Pace(), monotonic)

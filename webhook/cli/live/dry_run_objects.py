@@ -25,7 +25,7 @@ FACTS: Final = (
 
 
 def kinds_of(bundles: Iterable[Bundle]) -> tuple[list[GroupVersionKind], list[GroupVersionKind]]:
-    """Give the kinds to try (job kinds that some policy may match) and the kinds that are only known."""
+    """Return the kinds to try (job kinds that some policy may match) and the kinds that are only known."""
     wanted: list[GroupVersionKind] = []
     known = list(FACTS)
     for policy in (p for bundle in bundles for p in bundle.policies):

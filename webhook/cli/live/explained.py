@@ -34,7 +34,7 @@ NEXT_ROUND: Final = "it can be admitted in the next round"
 
 
 def record(workload: Object, jobs: Mapping[str, str]) -> dict[str, Any]:
-    """Give what a Workload says of itself, as plain values; `jobs` names the job of one that was made here."""
+    """Return the state of a Workload as plain values; `jobs` names the job of one that was made here."""
     metadata = workload["metadata"]
     key = f"{metadata['namespace']}/{metadata['name']}"
     namespace, kind, name = owner_of(workload)
@@ -52,7 +52,7 @@ def record(workload: Object, jobs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) -> dict[str, Any]:
-    """Give why the core lets a pending Workload wait: place, numbers, holders, clause and estimate, as plain values.
+    """Return why the core lets a pending Workload wait: place, numbers, holders, clause and estimate, as plain values.
 
     Raises ValueError where the objects cannot be read.
     """
@@ -76,7 +76,7 @@ def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) ->
 
 
 def unqueued(objects: Iterable[Object], name: str, namespace: str) -> str:
-    """Say why no queue holds a job: it has no queue, or has ended; or there is none of the name (`[KIND/]NAME`)."""
+    """Return why no queue holds a job: it has no queue, or has ended; or there is none of the name (`[KIND/]NAME`)."""
     kind, _, plain = name.rpartition("/")
     for obj in objects:
         there = obj["metadata"].get("namespace"), obj["metadata"]["name"]
@@ -89,7 +89,7 @@ def unqueued(objects: Iterable[Object], name: str, namespace: str) -> str:
 
 
 def lines(told: Mapping[str, Any]) -> Iterator[str]:
-    """Say it in a few lines: first the record, then what the core says."""
+    """Yield the explanation in a few lines: first the record, then what the core says."""
     queue = f" in LocalQueue {told['localQueue']}" if told["localQueue"] and told["state"] == "Pending" else ""
     yield f"{told['job']}: {told['state'].lower() if queue else told['state']}{queue}"
     for row in told["conditions"]:
@@ -103,7 +103,7 @@ def lines(told: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _decision(found: Mapping[str, Any], said: tuple[str | None, str | None]) -> Iterator[str]:
-    """Say what the core says; reason and message only where the Workload does not say the same."""
+    """Yield what the core says; reason and message only where the Workload does not say the same."""
     if "clusterQueue" not in found:
         yield f"  {found['message']}"
         return
@@ -123,7 +123,7 @@ def _decision(found: Mapping[str, Any], said: tuple[str | None, str | None]) -> 
 
 
 def _named(clause: RuleClause) -> str:
-    """Give a clause by its rule and point, and where it is written."""
+    """Return a clause by its rule and point, and where it is written."""
     where = f" ({shorter(Path(clause.file))}:{clause.line})" if clause.file else ""
     return f"rule {clause.rule}, {clause.point}{where}"
 

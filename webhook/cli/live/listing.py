@@ -27,7 +27,7 @@ class Sheet:
 
 
 def queues(cluster_queues: Iterable[Object], local_queues: Iterable[Object]) -> Sheet:
-    """Give a row for each ClusterQueue, with the LocalQueues that lead to it."""
+    """Return a row for each ClusterQueue, with the LocalQueues that lead to it."""
     doors = defaultdict(list)
     for local in local_queues:
         doors[local["spec"].get("clusterQueue")].append(f"{local['metadata']['namespace']}/{local['metadata']['name']}")
@@ -49,7 +49,7 @@ def queues(cluster_queues: Iterable[Object], local_queues: Iterable[Object]) -> 
 
 
 def workloads(objects: Iterable[Object], now: datetime) -> Sheet:
-    """Give a row for each Workload, those that wait last."""
+    """Return a row for each Workload, those that wait last."""
     rows = []
     for workload in objects:
         metadata, spec, status = workload["metadata"], workload["spec"], workload.get("status") or {}
@@ -71,7 +71,7 @@ def workloads(objects: Iterable[Object], now: datetime) -> Sheet:
 
 
 def flavors(objects: Iterable[Object], cluster_queues: Iterable[Object]) -> Sheet:
-    """Give a row for each ResourceFlavor: its labels, and what all queues own and use of it."""
+    """Return a row for each ResourceFlavor: its labels, and what all queues own and use of it."""
     owned: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     used: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for queue in cluster_queues:
@@ -104,7 +104,7 @@ def _cohort(spec: Mapping[str, Any]) -> str:
 
 
 def _used(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:
-    """Give `resource used/owned`, all flavors together."""
+    """Yield `resource used/owned`, all flavors together."""
     owned: dict[str, int] = defaultdict(int)
     used: dict[str, int] = defaultdict(int)
     for _, resource, number in _quotas(spec):
@@ -132,7 +132,7 @@ UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 def _age(created: object, now: datetime) -> str:
-    """Give a time as kubectl does: its largest unit."""
+    """Return a time as kubectl does: its largest unit."""
     if not isinstance(created, str):
         return "-"
     seconds = int((now - datetime.fromisoformat(created).astimezone(UTC)).total_seconds())

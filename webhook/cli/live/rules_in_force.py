@@ -21,7 +21,7 @@ UNKNOWN: Final = "the rules in force are not known"
 
 
 async def rules_in_force(store: ObjectStore, names: Sequence[str]) -> tuple[Rules, list[str]]:
-    """Give the rules of `--rules`, else those that the leader decides by, else those of this folder; and notes.
+    """Return the rules of `--rules`, else those that the leader decides by, else those of this folder; and notes.
 
     A note says where the rules may be others than those in force. Raises SourceError, StoreError, ValueError.
     """

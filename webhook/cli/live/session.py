@@ -25,7 +25,7 @@ namespace_option: Final = click.option("-n", "--namespace", type=NAMESPACE, help
 
 
 def ask(command: str, do: Callable[[ObjectStore], Awaitable[T]], kubeconfig: Path | None, context: str | None) -> T:
-    """Give what `do` finds in the cluster; what goes wrong there ends the command with a sentence.
+    """Return what `do` finds in the cluster; what goes wrong there ends the command with a sentence.
 
     The Kubernetes client is loaded for that alone: it takes half a second.
     """
@@ -39,7 +39,7 @@ def ask(command: str, do: Callable[[ObjectStore], Awaitable[T]], kubeconfig: Pat
 
 
 def namespace_of(kubeconfig: Path | None, context: str | None) -> str:
-    """Give the namespace of the kubeconfig's context, as kubectl would use it; `default` where it names none."""
+    """Return the namespace of the kubeconfig's context, as kubectl would use it; `default` where it names none."""
     library = importlib.import_module("webhook.cluster.api.client")
     try:
         return str(library.default_namespace(kubeconfig, context))
@@ -59,7 +59,7 @@ async def listed(
 
 
 async def served(store: ObjectStore, gvk: GroupVersionKind) -> GroupVersionKind | None:
-    """Give a kind in the first version that the cluster serves; None where it serves none."""
+    """Return a kind in the first version that the cluster serves; None where it serves none."""
     for version in VERSIONS.get((gvk.group, gvk.kind), (gvk.version,)):
         found = GroupVersionKind(gvk.group, version, gvk.kind)
         if await store.scope(found) is not None:

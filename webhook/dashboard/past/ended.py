@@ -32,7 +32,7 @@ class Ended:
             del ended[:-LATELY]
 
     def of(self, queue: str) -> list[str]:
-        """Give those of a queue as `namespace/name`, the last to end first."""
+        """Return those of a queue as `namespace/name`, the last to end first."""
         return [key for _, key in reversed(self._by_queue.get(queue, ()))]
 
     def _forget(self, gone: Object) -> None:

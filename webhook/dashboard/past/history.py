@@ -78,7 +78,7 @@ class Samples:
                 yield
 
     def of(self, state: State, name: str, since: int) -> QueueHistory:
-        """Give the points of a queue from a time on, and how things stand at it."""
+        """Return the points of a queue from a time on, and how things stand at it."""
         columns = columns_of(state)
         points = list(self._points.get(name, ()))
         begin = max((i for i, p in enumerate(points) if p.at <= since), default=0)
@@ -97,7 +97,7 @@ def _sample(state: State, name: str, now: int, waits: list[int] | tuple[()]) -> 
 
 
 def point_of(sample: QueueSample, columns: Mapping[tuple[str, str], int]) -> HistoryPoint:
-    """Give a point with its columns; those that have no quota any more are left out."""
+    """Return a point with its columns; those that have no quota any more are left out."""
     reserved = {columns[key]: n for key, n in sample.reserved if key in columns}
     return HistoryPoint(sample.at, reserved, sample.pending, sample.admitted, sample.started, sample.waited)
 
@@ -127,12 +127,12 @@ class Runs:
         return len(self._ran) == RUNS
 
     def arrivals(self) -> tuple[Arrival, ...]:
-        """Give them in the order of their arrival."""
+        """Return the workloads in the order of their arrival."""
         return tuple(sorted(self._ran, key=lambda arrival: arrival.at))
 
 
 def _arrival(workload: Workload, run: int) -> Arrival:
-    """Give a workload as it came; pods of several kinds become one pod that asks for what they ask together."""
+    """Return a workload as it came; pods of several kinds become one pod that asks for what they ask together."""
     count, least, requests = 1, None, total(workload)
     if len(workload.pod_sets) == 1:
         (pods,) = workload.pod_sets

@@ -79,7 +79,7 @@ class JournalPast:
 
 
 def newest(folder: Path) -> tuple[list[Path], bool]:
-    """Give the newest files, as many as are read, and whether there are older ones."""
+    """Return the newest files, as many as are read, and whether there are older ones."""
     paths = sorted(folder.glob(f"*{SUFFIX}"), reverse=True)
     taken: list[Path] = []
     size = 0

@@ -42,11 +42,11 @@ class Past:
 
     @property
     def source(self) -> Literal["journal", "memory"]:
-        """Say where the past comes from."""
+        """Return where the past comes from."""
         return "memory" if self._folder is None else "journal"
 
     async def history(self, state: State, name: str, since: int) -> QueueHistory:
-        """Give what a queue was like from a time on."""
+        """Return what a queue was like from a time on."""
         read = await self._journal()
         if read is None:
             return self._samples.of(state, name, since)
@@ -57,12 +57,12 @@ class Past:
         return QueueHistory("journal", max(since, read.since), read.partial, shown)
 
     async def life(self, key: str) -> list[LifeEvent]:
-        """Give what the journal has of a workload; nothing where none is written."""
+        """Return what the journal has of a workload; nothing where none is written."""
         read = await self._journal()
         return [] if read is None else read.lives.get(key, [])
 
     async def arrivals(self) -> tuple[tuple[Arrival, ...], bool]:
-        """Give the jobs that ran, and whether they are only the latest."""
+        """Return the jobs that ran, and whether they are only the latest."""
         read = await self._journal()
         if read is None:
             return self._runs.arrivals(), self._runs.full

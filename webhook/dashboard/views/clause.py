@@ -42,7 +42,7 @@ NO_LIMIT: Final = -1
 
 
 def clause_of(state: State, entry: Entry, told: Pending) -> RuleClause | None:
-    """Give the clause that decides about a pending workload, with its values; None where no rule is asked."""
+    """Return the clause that decides about a pending workload, with its values; None where no rule is asked."""
     rules, queue = state.rules, entry.pending_queue
     if not isinstance(rules, FileRules):
         return None
@@ -73,7 +73,7 @@ def _denial(state: State, rules: FileRules, entry: Entry, queue: PendingQueue) -
 
 
 def _values(program: Program, method: str, queue: PendingQueue, told: Pending) -> Iterator[ClauseValues]:
-    """Give what a point saw and gave, of the root first; nothing where it is asked about many things."""
+    """Yield what a point saw and gave, of the root first; nothing where it is asked about many things."""
     head = queue.head()
     if len(program.names) != len(_sees(method)):
         return  # it reads parameters, which only its call knows
@@ -135,7 +135,7 @@ def _smallest(part: TracedPart) -> Iterator[TracedPart]:
 
 
 def _told(part: TracedPart, say: Callable[[int], str] = str) -> str:
-    """Give the last value of a part as text; empty where it is an object, a list, or too long."""
+    """Return the last value of a part as text; empty where it is an object, a list, or too long."""
     match part.values[-1] if part.values else None:
         case bool(value):
             return str(value).lower()

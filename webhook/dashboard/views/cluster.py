@@ -41,14 +41,14 @@ def columns_of(state: State) -> dict[FlavorResource, int]:
 
 
 def column_rows(columns: Mapping[FlavorResource, int]) -> tuple[FlavorColumn, ...]:
-    """Give them as they are answered."""
+    """Return the numbers as they are sent to the page."""
     return tuple(FlavorColumn(*name) for name in columns)
 
 
 def cluster_view(
     sources: Sources, wanted: Callable[[QuotaNode], bool] | None = None, offset: int = 0, limit: int = LIMIT
 ) -> Pass[ClusterView]:
-    """Give the nodes that are wanted, with the cohorts above them; None wants all."""
+    """Yield the nodes that are wanted, with the cohorts above them; None wants all."""
     state, revision, now = sources.state, sources.revision, sources.now()
     columns, tallies = columns_of(state), (yield from tallies_of(state, sources.counts, list(state.by_queue)))
     nodes: list[QuotaNode] = []
@@ -61,7 +61,7 @@ def cluster_view(
 
 
 def queue_node(state: State, counts: WorkloadCounts, name: str) -> QuotaNode | None:
-    """Give one ClusterQueue; None where there is none."""
+    """Return one ClusterQueue; None where there is none."""
     found = state.by_queue.get(name)
     if found is None:
         return None
@@ -102,7 +102,7 @@ def amounts_in(tree: Tree) -> TreeAmounts:
 def tree_rows(
     state: State, tree: Tree, columns: Mapping[FlavorResource, int], tallies: Mapping[str, QueueTally]
 ) -> Pass[list[QuotaNode]]:
-    """Give all nodes of a tree, a cohort before what is in it."""
+    """Yield all nodes of a tree, a cohort before what is in it."""
     amounts = amounts_in(tree)
     yield
     below = _sums(tree, tallies)
@@ -139,7 +139,7 @@ def tallies_of(state: State, counts: WorkloadCounts, names: Iterable[str]) -> Pa
 
 
 def _sums(tree: Tree, tallies: Mapping[str, QueueTally]) -> dict[tuple[int, bool], QueueTally]:
-    """Give the counts of every node: of a cohort those of all below."""
+    """Return the counts of every node: of a cohort those of all below."""
     found = {}
     for node in reversed(tree.nodes):
         if node.is_queue:
@@ -200,7 +200,7 @@ def _free(state: State, tree: Tree, at: int, usage: Usage) -> int:
 
 
 def lent_in(tree: Tree) -> dict[int, int]:
-    """Give how much of their own quota cells lend now, by place.
+    """Return how much of their own quota cells lend now, by place.
 
     What is taken out of a cohort's pool beyond what its members brought in is divided among the cohort's own quota and
     what members have idle, in proportion: quota in a pool has no names.
@@ -222,7 +222,7 @@ def lent_in(tree: Tree) -> dict[int, int]:
 
 
 def _filtered(rows: Sequence[QuotaNode], wanted: Callable[[QuotaNode], bool]) -> list[QuotaNode]:
-    """Give the nodes that are wanted, and the cohorts above them."""
+    """Return the nodes that are wanted, and the cohorts above them."""
     kept: list[QuotaNode] = []
     above = -1
     for row in reversed(rows):

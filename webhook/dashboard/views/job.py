@@ -46,7 +46,7 @@ class Recorded:
 
 
 def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Named) -> WorkloadView | None:
-    """Give what there is to say of a Workload; None while the core does not know it."""
+    """Return the explanation of a Workload; None while the core does not know it."""
     key = "/".join(key_of(found))
     state = sources.state
     entry = state.entries.get(key)
@@ -70,7 +70,7 @@ def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Na
 
 
 def _clause(sources: Sources, entry: Entry, told: Pending) -> RuleClause | None:
-    """Give the clause that decides, with the path that its file has where policies are."""
+    """Return the clause that decides, with the path that its file has where policies are."""
     found = clause_of(sources.state, entry, told)
     if found is None:
         return None
@@ -78,7 +78,7 @@ def _clause(sources: Sources, entry: Entry, told: Pending) -> RuleClause | None:
 
 
 def _named(event: LifeEvent, named: Named) -> LifeEvent:
-    """Give an event as the reader may see it."""
+    """Return an event as the reader may see it."""
     ref = event.preemptor
     if ref is None:
         return event

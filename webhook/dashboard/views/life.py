@@ -51,7 +51,7 @@ _ORDER: Final = (
 
 
 def happened(old: Object | None, new: Object, job: JobOfUid) -> list[LifeEvent]:
-    """Give what a change of a Workload tells of its life, in order; with `old` None, all that it tells now."""
+    """Return what a change of a Workload tells of its life, in order; with `old` None, all that it tells now."""
     before = {str(row.get("type")): row for row in conditions_of(old)} if old is not None else {}
     events = [] if old is not None else [_queued(new)]
     for row in conditions_of(new):
@@ -100,7 +100,7 @@ def _merged(events: list[LifeEvent]) -> list[LifeEvent]:
 
 
 def _place(events: list[LifeEvent]) -> Callable[[LifeEvent], tuple[int, float]]:
-    """Give the order of events of one object: without quota now, it was queued again behind its last eviction."""
+    """Return the order of events of one object: without quota now, it was queued again behind its last eviction."""
     places: dict[str, float] = {word: number for number, word in enumerate(_ORDER)}
     if not any(event.what in ("reserved", "admitted") for event in events):
         places["requeued"] = places["evicted"] + 0.5
@@ -153,7 +153,7 @@ class Lives:
             self._shaped.popitem(last=False)
 
     def of(self, workload: Object, past: Iterable[LifeEvent] = ()) -> tuple[LifeEvent, ...]:
-        """Give the life of a Workload in order: what was seen, as it came; what a journal has; what the object says.
+        """Return the life of a Workload in order: what was seen, as it came; what a journal has; what the object says.
 
         Each is told once. A journal's events are of the rounds that decided, and know more than conditions do.
         """
@@ -167,7 +167,7 @@ class Lives:
         return tuple(sorted([*first, *known, *rest], key=lambda event: event.at // 1000))
 
     def shaped(self, namespace: str, kind: str, name: str) -> LifeEvent | None:
-        """Give how a job was shaped; None where this replica did not see it."""
+        """Return how a job was shaped; None where this replica did not see it."""
         return self._shaped.get((namespace, kind, name))
 
 
@@ -176,6 +176,6 @@ def _among(event: LifeEvent, others: Iterable[LifeEvent]) -> bool:
 
 
 def _with_detail(event: LifeEvent, told: Iterable[LifeEvent]) -> LifeEvent:
-    """Give an event with what a journal says of it, where the object says nothing."""
+    """Return an event with what a journal says of it, where the object says nothing."""
     found = next((other for other in told if other.detail and _among(event, (other,))), None)
     return event if found is None or event.detail else msgspec.structs.replace(event, detail=found.detail)

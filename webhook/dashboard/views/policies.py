@@ -85,7 +85,7 @@ class PolicyLog:
 
 
 def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
-    """Give what is in force."""
+    """Return what is in force."""
     files = sources.policies
     policies, shown = files.current, partial(below, folders=files.paths)
     named = {str(document.at(("metadata", "name"))): document for document in policies.bundle.queue_policies}
@@ -142,7 +142,7 @@ def _row(lazy: LazyPolicy, file: str, log: PolicyLog, sources: Sources) -> Polic
 
 
 def _parts(policies: Policies) -> dict[PartKey, FilePart]:
-    """Give what a set has, by kind and name."""
+    """Return what a set has, by kind and name."""
     found: dict[PartKey, FilePart] = {}
     for lazy in policies.lazy.policies:
         kind: PartKind = "MutatingAdmissionPolicy" if lazy.stub.mutating else "ValidatingAdmissionPolicy"

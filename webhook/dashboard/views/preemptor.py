@@ -12,7 +12,7 @@ _MESSAGE: Final = re.compile(
 
 
 def preemptor_in(message: str) -> tuple[str, str] | None:
-    """Give the uid of the preemptor's Workload and the name of its ClusterQueue; None where the message names none.
+    """Return the uid of the preemptor's Workload and the name of its ClusterQueue; None where the message names none.
 
     Either is empty where it is not known. The message is Kueue's, which Sluice writes too.
     """

@@ -37,7 +37,7 @@ class QueuePast:
 
 
 def queue_view(sources: Sources, name: str, wanted: Wanted, sees: Sees, past: QueuePast) -> Pass[QueueView | None]:
-    """Give a queue with the part of its lists that is wanted; None where there is none of this name."""
+    """Yield a queue with the part of its lists that is wanted; None where there is none of this name."""
     state = sources.state
     line = state.by_queue.get(name)
     node = queue_node(state, sources.counts, name)
@@ -75,7 +75,7 @@ def _running(made: Rows, line: PendingQueue, wanted: Wanted, shown: Callable[[En
 
 
 def waiting_keys(sources: Sources, name: str, wanted: Wanted, sees: Sees) -> Pass[list[str]]:
-    """Give the pending workloads of the same part of a queue's list, as `namespace/name`."""
+    """Yield the pending workloads of the same part of a queue's list, as `namespace/name`."""
     line = sources.state.by_queue.get(name)
     if line is None:
         return []

@@ -45,7 +45,7 @@ class Named:
         return JobRef(workload, self.job(workload) or job, cluster_queue)
 
     def start_unknown(self, why: str, job: str) -> str:
-        """Say why there is no expected start; a job (`namespace/name`) that the reader may not see has no name."""
+        """Return why there is no expected start; a job (`namespace/name`) that the reader may not see has no name."""
         if not job:
             return why
         name = (self.job(job) or job) if self.sees(job.partition("/")[0]) else HIDDEN
@@ -53,7 +53,7 @@ class Named:
 
 
 def jobs_of(sources: Sources) -> JobOf:
-    """Give what names the job of a Workload."""
+    """Return what names the job of a Workload."""
 
     def job(key: str) -> str:
         found = sources.workload(key)
@@ -75,11 +75,11 @@ class Rows:
     named: Named
 
     def waiting(self, entry: Entry, gathered: Gathered, position: int) -> WorkloadRow:
-        """Give the row of one that waits; those of one queue share what is `gathered`."""
+        """Return the row of one that waits; those of one queue share what is `gathered`."""
         return self._row(entry, PENDING, describe(self.sources.state, entry, gathered, position))
 
     def any(self, entry: Entry, told: Pending | None) -> WorkloadRow:
-        """Give the row of one wherever it stands; `told` is why it waits."""
+        """Return the row of one wherever it stands; `told` is why it waits."""
         found = self.sources.workload(entry.key)
         if found is not None:
             return self._row(entry, workload_state(found)[0], told)
@@ -146,7 +146,7 @@ def _end(found: Object) -> dict[str, Any]:
 
 
 def shortage_rows(shortages: Iterable[Shortage], named: Named) -> tuple[ShortageRow, ...]:
-    """Give what is lacking; holders that the reader may not see keep their amounts only."""
+    """Return what is lacking; holders that the reader may not see keep their amounts only."""
     return tuple(
         ShortageRow(
             s.pod_set, s.flavor, s.resource, s.asked, s.free, s.most, s.nominal, s.borrowed, s.beside, s.note,

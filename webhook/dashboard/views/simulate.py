@@ -36,7 +36,7 @@ class UnknownQuota(ValueError):
 
 
 def with_quota(snapshot: Snapshot, other: OtherQuota) -> Snapshot:
-    """Give the definitions with another quota. Raises UnknownQuota where the queue has none of this kind."""
+    """Return the definitions with another quota. Raises UnknownQuota where the queue has none of this kind."""
     queues = {queue.name: queue for queue in snapshot.cluster_queues}
     queue = queues.get(other.queue)
     if queue is None:
@@ -68,7 +68,7 @@ def _replaced(queue: ClusterQueue, other: OtherQuota) -> ClusterQueue:
 
 
 def from_start(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
-    """Give arrivals whose times count from the first of them."""
+    """Return arrivals whose times count from the first of them."""
     begun = min((arrival.at for arrival in arrivals), default=0)
     return tuple(replace(arrival, at=arrival.at - begun) for arrival in arrivals)
 
@@ -119,7 +119,7 @@ def _points(outcome: SimulationResult, queue: str) -> tuple[SeriesPoint, ...]:
 
 
 def nominal(snapshot: Snapshot, queue: str) -> dict[str, int]:
-    """Give the nominal quota of a queue, or of all for the empty name, by resource."""
+    """Return the nominal quota of a queue, or of all for the empty name, by resource."""
     if not queue:
         return capacity(snapshot)
     found = [one for one in snapshot.cluster_queues if one.name == queue]

@@ -38,7 +38,7 @@ class Wish:
     priority: int | None = None
 
     def told(self) -> str:
-        """Say it in sentences, as messages are made: the page has them in other languages."""
+        """Return the answer in sentences, built like messages, as the page has them in other languages."""
         parts = []
         if self.amount is not None:
             parts.append(f"{text(self.resource, self.amount)} {self.resource}")
@@ -50,7 +50,7 @@ class Wish:
 
 
 def changed(workload: Workload, wish: Wish) -> Workload:
-    """Give the workload as it is wished for, as if it came now. Raises Impossible where it cannot be so."""
+    """Return the workload as it is wished for, as if it came now. Raises Impossible where it cannot be so."""
     pods = workload.pod_sets
     if wish.amount is not None:
         pods = _smaller(pods, wish.resource, wish.amount)
@@ -109,7 +109,7 @@ def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
 
 
 def _roots(snapshot: Snapshot) -> Mapping[str, str]:
-    """Give the root of each queue's tree, by the queue's name; the queue itself where it has no cohort."""
+    """Return the root of each queue's tree, by the queue's name; the queue itself where it has no cohort."""
     parents = {cohort.name: cohort.parent for cohort in snapshot.cohorts}
     found = {}
     for queue in snapshot.cluster_queues:

@@ -60,7 +60,7 @@ class Access:
         self._answers: OrderedDict[Check, tuple[bool, float]] = OrderedDict()
 
     async def may(self, reader: PageReader, resource: str, namespace: str = "", group: str = KUEUE) -> bool:
-        """Say whether a reader may get all objects of a resource, in a namespace or (empty) in the whole cluster."""
+        """Return whether a reader may get all objects of a resource, in a namespace or (empty) in the whole cluster."""
         if reader.anybody:
             return True
         check = Check(
@@ -79,7 +79,7 @@ class Access:
         return allowed
 
     async def sees(self, reader: PageReader, resource: str, namespaces: Iterable[str]) -> Sees:
-        """Give what tells of which of some namespaces a reader may see the objects of a resource."""
+        """Return what tells of which of some namespaces a reader may see the objects of a resource."""
         if await self.may(reader, resource):
             return lambda _: True
         names = sorted(set(namespaces))[:NAMESPACES]
@@ -105,7 +105,7 @@ class Sessions:
         self._open: OrderedDict[str, tuple[PageReader, float]] = OrderedDict()
 
     async def open(self, token: str) -> tuple[str, PageReader] | None:
-        """Give a secret and the person for a token; None where it is good for nobody. Raises TooMany, StoreError."""
+        """Return a secret and the person for a token; None where it is good for nobody. Raises TooMany, StoreError."""
         if not token or len(token) > LONGEST:
             return None
         if self._reviews >= AT_ONCE:
@@ -125,7 +125,7 @@ class Sessions:
         return secret, reader
 
     def reader(self, secret: str) -> PageReader | None:
-        """Give who a secret belongs to; None where it belongs to nobody, or not any more."""
+        """Return who a secret belongs to; None where it belongs to nobody, or not any more."""
         found = self._open.get(secret)
         if found is None:
             return None

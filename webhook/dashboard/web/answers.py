@@ -42,7 +42,7 @@ class Views:
     forecasts: Forecasts
 
     async def cluster(self, reader: PageReader, query: Query) -> ClusterView:
-        """Give the tree of cohorts and queues."""
+        """Return the tree of cohorts and queues."""
         part, offset, limit = nodes(query)
         queues = await self._queues(reader)
 
@@ -53,7 +53,7 @@ class Views:
         return await in_slices(cluster_view(self.sources, chosen, offset, limit))
 
     async def queue(self, reader: PageReader, name: str, query: Query) -> QueueView:
-        """Give one ClusterQueue."""
+        """Return one ClusterQueue."""
         queues = await self._queues(reader)
         if name not in self.sources.state.by_queue or (queues is not None and name not in queues):
             raise StatusError(f'ClusterQueue "{name}" does not exist, or you may not get it', 404)
@@ -66,7 +66,7 @@ class Views:
         return view
 
     async def starts(self, reader: PageReader, name: str, query: Query) -> StartsView:
-        """Give when the pending workloads of a part of a queue's list start."""
+        """Return when the pending workloads of a part of a queue's list start."""
         queues = await self._queues(reader)
         if name not in self.sources.state.by_queue or (queues is not None and name not in queues):
             raise StatusError(f'ClusterQueue "{name}" does not exist, or you may not get it', 404)
@@ -75,7 +75,7 @@ class Views:
         return StartsView(tuple(await self._start_rows(name, keys, sees)))
 
     async def start(self, reader: PageReader, namespace: str, name: str, query: Query) -> StartRow:
-        """Give when one workload starts."""
+        """Return when one workload starts."""
         found = await self.found(reader, namespace, name, query)
         key = f"{namespace}/{found['metadata']['name']}"
         entry = self.sources.state.entries.get(key)
@@ -92,7 +92,7 @@ class Views:
         return [StartRow(key, start.at or 0, named.start_unknown(start.unknown, start.job)) for key, start in found]
 
     async def workload(self, reader: PageReader, namespace: str, name: str, query: Query) -> WorkloadView:
-        """Give one Workload."""
+        """Return one Workload."""
         found = await self.found(reader, namespace, name, query)
         metadata = found["metadata"]
         own = f"{namespace}/{metadata['name']}"
@@ -127,7 +127,7 @@ class Views:
         return FoundWorkloads(names, found.workloads)
 
     async def policies(self, reader: PageReader) -> PoliciesView:
-        """Give the policies in force."""
+        """Return the policies in force."""
         if not await self._reads_policies(reader):
             raise StatusError("you may not get validatingadmissionpolicies.admissionregistration.k8s.io", 403)
         return policies_view(self.sources, self.log)
@@ -142,13 +142,13 @@ class Views:
         return await self.access.may(reader, name, "", group)
 
     async def sees_around(self, reader: PageReader, queues: set[str]) -> Sees:
-        """Give whose workloads the reader may see among those of some queues."""
+        """Return whose workloads the reader may see among those of some queues."""
         state = self.sources.state
         spaces = {door.namespace for door in state.local_queues.values() if door.cluster_queue in queues}
         return await self.access.sees(reader, "workloads", spaces)
 
     async def _sees(self, reader: PageReader, queue: str) -> Sees:
-        """Give whose workloads the reader may see in a queue's tree, which may hold its quota; empty: in all."""
+        """Return whose workloads the reader may see in a queue's tree, which may hold its quota; empty: in all."""
         line = self.sources.state.by_queue.get(queue)
         if line is None:
             return await self.sees_around(reader, set(self.sources.state.by_queue))
@@ -166,7 +166,7 @@ class Views:
         return frozenset(door.cluster_queue for door in doors if sees(door.namespace))
 
     async def _sees_job(self, reader: PageReader, workload: Object) -> bool:
-        """Say whether the reader may get the job of a Workload."""
+        """Return whether the reader may get the job of a Workload."""
         metadata = workload["metadata"]
         for owner in metadata.get("ownerReferences") or ():
             if owner.get("controller") and (row := row_of(owner)) is not None:

@@ -34,7 +34,7 @@ class Listeners:
         return self._number >= LISTENERS
 
     async def changes(self) -> AsyncGenerator[ChangeNotice | None, None]:
-        """Give what changed since the stream began, again and again; None where there was nothing to tell for long."""
+        """Yield what changed since the stream began, again and again; None where there was nothing to tell for long."""
         self._number += 1
         if self._task is None:
             self._now = self._marks()

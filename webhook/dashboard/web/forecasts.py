@@ -54,7 +54,7 @@ class Forecasts:
     _running: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def of(self, queue: str, keys: Sequence[str]) -> dict[str, Start]:
-        """Give when each of some workloads starts, or why that is not known."""
+        """Return when each of some workloads starts, or why that is not known."""
         asked = queue, tuple(keys)
         if (found := self._known(asked)) is not None:
             return found

@@ -89,7 +89,7 @@ class LongWork:
         return found[0], found[1], False
 
     async def trace(self, reader: PageReader) -> TraceView:
-        """Say which recorded jobs there are to run again, and which rules."""
+        """Return which recorded jobs there are to run again, and which rules."""
         await self._allowed(reader)
         arrivals, partial = await self.views.past.arrivals()
         chosen = arrivals[-JOBS:]
@@ -98,7 +98,7 @@ class LongWork:
         return TraceView(self.views.past.source, len(chosen), since, until, cut, tuple(self._rules_known()))
 
     async def progress(self, reader: PageReader) -> ProgressView:
-        """Say how far the simulation under way is."""
+        """Return how far the simulation under way is."""
         await self._allowed(reader)
         return ProgressView(self._simulations.done)
 

@@ -36,7 +36,7 @@ class Route:
     make: Callable[[LongWork, Question], Awaitable[JsonView]]
 
     def names(self, path: str) -> dict[str, str] | None:
-        """Give the names in a path of this form; None where it is of another."""
+        """Return the names in a path of this form; None where it is of another."""
         wanted, given = self.path.split("/"), path.split("/")
         if len(wanted) != len(given):
             return None
@@ -94,7 +94,7 @@ ROUTES: Final = (
 
 
 def asked(path: str, reader: PageReader, query: Query) -> tuple[Route, Question] | None:
-    """Give the route of a path, and what is asked there; None where there is none. Raises FieldError."""
+    """Return the route of a path, and what is asked there; None where there is none. Raises FieldError."""
     for route in ROUTES:
         names = route.names(path)
         if names is not None:

@@ -53,7 +53,7 @@ def then(revision: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _renamed(diagnostics: Iterable[Diagnostic], folder: str, revision: str) -> Iterator[Diagnostic]:
-    """Tell places of the old files by revision, not by the folder that they were written to."""
+    """Yield places of the old files by revision, not by the folder that they were written to."""
     for found in diagnostics:
         file = Path(found.place.file)
         if file.is_relative_to(folder):

@@ -51,7 +51,7 @@ class ChangeSet:
         return sum(d.change is change for d in self.differences)
 
     def sentences(self) -> list[str]:
-        """Say it in words: `14 of 2,310 objects would now be denied`, a sentence per kind of change."""
+        """Return the counts in words: `14 of 2,310 objects would now be denied`, a sentence per kind of change."""
         counted = [(change, self.count(change)) for change in ORDER]
         told = [f"{n:,} of {self.total:,} objects would {_be(change)}." for change, n in counted if n]
         return told or [f"No change for {self.total:,} object{'' if self.total == 1 else 's'}."]

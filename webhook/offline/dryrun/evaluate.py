@@ -68,7 +68,7 @@ def _judges(value: Object) -> bool:
 
 
 def nothing(documents: Iterable[Document]) -> str:
-    """Say why there is nothing to try in documents."""
+    """Return why there is nothing to try in documents."""
     values = (document.value for whole in documents for document in entries(whole))
     groups = {str(value.get("apiVersion")).partition("/")[0] for value in values if isinstance(value, dict)}
     why = ": the API server evaluates no policy on policies and bindings" if GROUP in groups else ""
@@ -181,7 +181,7 @@ def _outcome(ref: ObjectRef, verdict: Verdict, request: Request) -> ObjectOutcom
 
 
 def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
-    """Say what was assumed."""
+    """Yield the assumptions."""
     if facts.unknown_namespaces and selects_namespaces(bundle):
         names = ", ".join(sorted(facts.unknown_namespaces))
         yield f"namespaces not in the files, assumed to have no labels: {names}"
@@ -195,7 +195,7 @@ def _notes(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
 
 
 def _unasked(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
-    """Say whose verdict is that of policies in the cluster alone."""
+    """Yield whose verdict is that of policies in the cluster alone."""
     names = [str(o.ref) for o in outcomes if o.ref.kind in _HOOKS and o.policies]
     if names:
         yield (f"the API server calls no webhook for {', '.join(names)}; apply these policies to the cluster itself")

@@ -37,18 +37,18 @@ def missing_queues(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
 
 
 def has_opted_in(namespace: Object) -> bool:
-    """Say whether a Namespace has the label by which, by default, the API server asks Sluice about its objects."""
+    """Return whether a Namespace has the label by which, by default, the API server asks Sluice about its objects."""
     name, value = MANAGED
     return ((namespace.get("metadata") or {}).get("labels") or {}).get(name) == value
 
 
 def unmanaged(names: Iterable[str]) -> str:
-    """Say of namespaces that they have not opted in, and what that means."""
+    """Return a note on namespaces that have not opted in, and what that means."""
     label = "=".join(MANAGED)
     return f"namespaces without the label {label}, about which Sluice is not asked by default: {', '.join(names)}"
 
 
 def told(missing: Iterable[str]) -> str:
-    """Say what is missing, and the ways out."""
+    """Return what is missing, and the ways out."""
     names = ", ".join(dict.fromkeys(missing))
     return f"missing objects decide the outcome: {names}; add them with -c FILE, or use --allow-missing"

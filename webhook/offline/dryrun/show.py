@@ -100,7 +100,7 @@ def sentences(outcome: ObjectOutcome) -> Iterator[str]:
 
 
 def queue_text(queue: QueueOutcome) -> str:
-    """Say what a queue does with a job in one line."""
+    """Return what a queue does with a job in one line."""
     parts = [queue.state]
     if queue.cluster_queue:
         parts.append(f"in {queue.cluster_queue}")

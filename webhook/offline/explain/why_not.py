@@ -23,7 +23,7 @@ _MOST: Final = 5
 
 
 def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
-    """Say why a policy says nothing about a request; `now` is in seconds, for exceptions."""
+    """Return why a policy says nothing about a request; `now` is in seconds, for exceptions."""
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
     context = ReviewContext(request, facts, Targets(obj, old))
@@ -102,7 +102,7 @@ def _named(resource: str, group: str, part: str) -> str:
 
 
 def _matcher(match: MatchResources, matcher: RequestMatcher, context: ReviewContext) -> str:
-    """Say which selector does not take the request; empty where all do."""
+    """Return the selector that does not match the request; empty if all do."""
     labels = context.namespace_labels()
     if labels is not None and not matcher.in_namespace(labels):
         shown = ", ".join(f"{k}={v}" for k, v in sorted(labels.items())) or "none"

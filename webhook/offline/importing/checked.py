@@ -67,7 +67,7 @@ def _refused(one: Converted, diagnostics: Sequence[Diagnostic]) -> list[ImportNo
 
 
 def _reason(found: Diagnostic) -> str:
-    """Say why the API server would not take an expression; a function of Kyverno's is named as that."""
+    """Return why the API server would reject an expression; functions of Kyverno are named as such."""
     name = _UNKNOWN.search(found.message)
     if name and name[1].split(".")[0] in KYVERNOS:
         return f"{name[1]} is a function of Kyverno; the API server does not have it"

@@ -150,7 +150,7 @@ def _bound(constraint: Document, policy: str, stem: str) -> tuple[Document, ...]
 
 
 def _obstacles(constraint: Document) -> Iterator[tuple[Path, str]]:
-    """Say at which fields a constraint cannot go over, and why."""
+    """Yield the fields that prevent a conversion of a constraint, each with the reason."""
     if why := misnamed(constraint.at(("metadata", "name"))):
         yield ("metadata", "name"), why
     spec = constraint.value.get("spec") or {}

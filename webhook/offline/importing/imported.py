@@ -41,7 +41,7 @@ class ImportNote:
 
 
 def misnamed(value: object) -> str:
-    """Say why a value is no name of an object, and so of no folder; nothing where it is one."""
+    """Return why a value is no name of an object, and so of no folder; nothing where it is one."""
     try:
         setting_values.name(value)
     except ValueError as error:

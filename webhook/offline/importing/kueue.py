@@ -167,7 +167,7 @@ def _metadata(metadata: Mapping[str, Any]) -> Object:
 
 
 def _unsupported(document: Document, obj: Object) -> Iterator[ImportNote]:
-    """Tell what an object asks for that Sluice does not do: it goes over, and admits nothing while it asks."""
+    """Yield what an object requests that Sluice does not do: converted, it admits nothing until that is removed."""
     what = " ".join((obj["kind"], "/".join(filter(None, _key(obj)))))
     for path, feature in unsupported.asked(obj["kind"], obj):
         why = f"{unsupported.written(path)} uses {feature.name}, which is not supported: {feature.note}"

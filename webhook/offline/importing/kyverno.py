@@ -93,7 +93,7 @@ def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
 
 
 def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Say at which fields a policy cannot go over, and why."""
+    """Yield the fields that prevent a conversion of a policy, each with the reason."""
     if why := NOT_CEL.get(kind.removeprefix(NAMESPACED)):
         yield (), why
         return

@@ -50,7 +50,7 @@ def selectors(match: Mapping[str, Any]) -> Object:
 
 
 def unsupported(match: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Say which fields of a match have no counterpart, and why."""
+    """Yield which fields of a match have no counterpart, and why."""
     for field in match:
         if field not in KNOWN:
             yield field, f"unknown field {field}"

@@ -236,7 +236,7 @@ def _in_another_order(items: Sequence[T]) -> tuple[T, ...]:
 
 
 def _difference(made: Decisions, again: Decisions) -> str:
-    """Say what the second of two decisions has otherwise."""
+    """Return what differs in the second of two decisions."""
     for what, one, other in (
         ("are admitted", {str(a) for a in made.admitted}, {str(a) for a in again.admitted}),
         ("are evicted", {str(p) for p in made.preempted}, {str(p) for p in again.preempted}),

@@ -103,7 +103,7 @@ class Subject:
     def finding(
         self, path: Path, message: str, hint: str = "", *, key: bool = False, span: tuple[int, int] | None = None
     ) -> Finding:
-        """Say that something is wrong at a path of this object."""
+        """Return a finding at a path of this object."""
         return Finding(self.document, (*self.root, *path), message, hint, key, span)
 
     def edit(self, path: Path, text: str, *, key: bool = False) -> Edit:

@@ -150,7 +150,7 @@ def when_it_fails(message: str, otherwise: str) -> str:
 
 
 def _pattern(finding: Diagnostic) -> str:
-    """Say what RE2 does not like in a regular expression that is written out."""
+    """Return why RE2 rejects a literal regular expression."""
     text = _TEXT.match(finding.source[finding.place.column - 1 :])
     if text is None or not finding.message.endswith("invalid matches argument"):
         return ""
@@ -162,7 +162,7 @@ def _pattern(finding: Diagnostic) -> str:
 
 
 def _swapped(finding: Diagnostic) -> str:
-    """Say how a comparison is written whose two signs are the wrong way round."""
+    """Return how a comparison is written whose two signs are the wrong way round."""
     around = finding.source[max(finding.place.column - 2, 0) : finding.place.column + 1]
     if "recognition error" not in finding.message:
         return ""
@@ -172,7 +172,7 @@ def _swapped(finding: Diagnostic) -> str:
 
 
 def _foreign(finding: Diagnostic, documents: list[Document]) -> str:
-    """Tell names of Kyverno's libraries, and what is called on them."""
+    """Return the names of Kyverno's libraries, and the functions called on them."""
     match = _NAME.search(finding.message)
     if match is None or match[1] in _declared(documents):
         return ""

@@ -202,7 +202,7 @@ def _rule(rule: dict[str, Any], kind: JobKind) -> dict[str, Any]:
 
 
 def _for_all(validation: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    """Say it of every template; a worded message may speak of one template only, so it is left to `message`."""
+    """Return the text for every template; a message that may concern one template only is left to `message`."""
     text = renamed(inlined(validation["expression"], variables), "pod")
     made = {**validation, "expression": f"variables.pods.all(pod, {text})"}
     made.pop("messageExpression", None)

@@ -58,7 +58,7 @@ def _rules(line: Line) -> Rules:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Tell of an object of odd types by a ValueError."""
+    """Raise a ValueError for an object of unexpected types."""
     try:
         yield
     except ValueError:

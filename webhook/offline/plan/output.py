@@ -81,7 +81,7 @@ def _pod_sets(admitted: Admitted) -> list[dict[str, Any]]:
 
 
 def pending_rows(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Tell what waits; workloads that wait for the same share what is told of it."""
+    """Return what waits; workloads that wait for the same share what is told of it."""
     written: dict[tuple[str, int], dict[str, Any]] = {}
     rows = []
     for p in pending:
@@ -94,7 +94,7 @@ def pending_rows(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[di
 
 
 def start_unknown(pending: Pending, jobs: Mapping[str, str]) -> str:
-    """Say why there is no estimated start, with the name of the job that it depends on; empty where there is one."""
+    """Return why there is no estimated start, with the name of the job that it depends on; empty where there is one."""
     named = pending.start_job
     return pending.start_unknown.replace(named, jobs.get(named, named), 1) if named else pending.start_unknown
 

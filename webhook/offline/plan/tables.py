@@ -36,7 +36,7 @@ def tables(plan: QueuePlan, jobs: Mapping[str, str]) -> Iterator[Table]:
 
 
 def summary(plan: QueuePlan) -> str:
-    """Say in one line what was decided."""
+    """Return in one line what was decided."""
     cycles = f"{plan.cycles} cycle{'s' if plan.cycles != 1 else ''}"
     counts = f"{len(plan.admitted)} admitted, {len(plan.preempted)} preempted, {len(plan.pending)} pending"
     return f"{counts}, after {cycles}{'' if plan.stable else '; not stable yet'}"
@@ -79,7 +79,7 @@ def _pending(plan: QueuePlan, jobs: Mapping[str, str]) -> Table:
 
 
 def _why(pending: Pending, jobs: Mapping[str, str]) -> str:
-    """Tell the numbers where there are any, else the message; and when it could start, where that is known."""
+    """Return the numbers where there are any, else the message; and when it could start, where that is known."""
     lines = [_short(s, jobs) for s in pending.shortages] or [pending.message]
     if pending.start is not None:
         lines.append(f"earliest start {moment(pending.start)}")

@@ -161,7 +161,7 @@ def _argument(name: str, type_: str) -> str:
 
 
 def _absent(point: Point, bases: Mapping[str, Document]) -> Iterator[str]:
-    """Say what holds where the point is left out: what the shipped file has."""
+    """Yield what holds where the point is left out: what the shipped file has."""
     for name, document in bases.items():
         stated = document.at(("spec", *point.path))
         if stated:

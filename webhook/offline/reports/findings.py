@@ -36,6 +36,6 @@ def counts(findings: Sequence[Diagnostic]) -> dict[str, int]:
 
 
 def sentence(findings: Sequence[Diagnostic]) -> str:
-    """Say the counts in words: `2 errors, 1 warning`, or `no findings`."""
+    """Return the counts in words: `2 errors, 1 warning`, or `no findings`."""
     parts = [f"{n} {name}{'s' if n != 1 else ''}" for name, n in counts(findings).items() if n]
     return ", ".join(parts) or "no findings"

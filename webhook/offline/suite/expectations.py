@@ -79,7 +79,7 @@ def _verdict(case: Case, verdict: Verdict, expect: dict[str, Any]) -> Iterator[D
 
 
 def _way_out(message: str) -> str:
-    """Say how to mend an expression that failed for want of a field."""
+    """Return how to fix an expression that failed because a field is absent."""
     found = _NO_FIELD.search(message)
     return f"for a field that may be absent, use .?{found[1]} with .orValue(...), or check has() first" if found else ""
 

@@ -19,7 +19,7 @@ _KINDS: Final = {GROUP: tuple(SHAPES), SLUICE: (EXCEPTION, "QueuePolicy")}
 
 
 def unmatched(request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
-    """Say why no policy of a bundle is for a request, policy by policy; `now` is in seconds."""
+    """Return why no policy of a bundle is for a request, policy by policy; `now` is in seconds."""
     strange = list(_strange(bundle.objects))
     policies = [p for p in bundle.policies if p.bindings] or list(bundle.policies)
     if not policies:

@@ -81,7 +81,7 @@ def sheet_of(what: str, found: dict[str, list[Object]]) -> Sheet:
 
 
 def table_of(sheet: Sheet, *, wide: bool) -> Table:
-    """Give a sheet as a table without lines, as kubectl's."""
+    """Return a sheet as a table without lines, as kubectl's."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     shown = [n for n, column in enumerate(sheet.columns) if wide or column not in sheet.wide]
     for n in shown:
@@ -101,7 +101,7 @@ def show(sheet: Sheet, *, wide: bool) -> None:
 
 
 def written(objects: Sequence[Object], output: str) -> str:
-    """Give objects as JSON, YAML or names."""
+    """Return objects as JSON, YAML or names."""
     if output == "name":
         return "".join(f"{obj['kind'].lower()}.kueue.x-k8s.io/{obj['metadata']['name']}\n" for obj in objects)
     items: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": list(objects)}

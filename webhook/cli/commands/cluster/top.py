@@ -66,7 +66,7 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
 
 
 async def _served(mirror: Mirror, store: ObjectStore) -> bool:
-    """Say whether the cluster serves a kind, and take the version that it serves. Raises StoreError."""
+    """Return whether the cluster serves a kind, and take the version that it serves. Raises StoreError."""
     gvk = await served(store, mirror.gvk)
     if gvk is None:
         mirror.synced.set()
@@ -91,7 +91,7 @@ async def _show(console: Console, mirrors: Sequence[Mirror], every: int) -> None
 
 
 def shown(workload: Object) -> Object:
-    """Give what is shown of a Workload: most of one is the template of its pods."""
+    """Return what is shown of a Workload: most of one is the template of its pods."""
     kept = {
         part: {field: value for field in fields if (value := (workload.get(part) or {}).get(field)) is not None}
         for part, fields in (("metadata", OF_METADATA), ("spec", OF_SPEC), ("status", OF_STATUS))
@@ -100,7 +100,7 @@ def shown(workload: Object) -> Object:
 
 
 def screen(mirrors: Sequence[Mirror], rows: int) -> Group:
-    """Give the queues, under them the first of what does not run, `rows` in all."""
+    """Return the queues, under them the first of what does not run, `rows` in all."""
     now = datetime.now(UTC)
     queues = listing.queues(mirrors[0].all(), mirrors[1].all())
     states = [(workload_state(workload)[0], workload) for workload in mirrors[2].all()]

@@ -57,7 +57,7 @@ def why(
 async def explained(
     store: ObjectStore, job: str, namespace: str, names: Sequence[str]
 ) -> tuple[dict[str, Any] | str, list[str]]:
-    """Give what there is to say of a job, a sentence where no queue holds it; and notes on what was not known.
+    """Return the explanation of a job, a sentence if no queue holds it, and notes on what was not known.
 
     Raises StoreError, ValueError, SourceError.
     """
@@ -78,7 +78,7 @@ async def explained(
 
 
 def _unasked(objects: Iterable[Object], namespace: str) -> Iterator[str]:
-    """Say that a namespace has not opted in, where one of its jobs was looked at by nobody."""
+    """Yield a note for each namespace that has not opted in although it has a job that was not handled."""
     found = next((obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == ("Namespace", namespace)), None)
     if found is not None and not has_opted_in(found):
         yield unmanaged([namespace])

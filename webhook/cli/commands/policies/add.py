@@ -66,7 +66,7 @@ def add_command(names: tuple[str, ...], listing: bool, output: str, folder: Path
 
 
 def _folder() -> Path:
-    """Give the folder of the repository's own policies."""
+    """Return the folder of the repository's own policies."""
     return next((path for path in repository().policies if path.is_dir() and not is_shipped(path)), POLICIES[0])
 
 

@@ -79,7 +79,7 @@ def _read(file: Path | None) -> object:
 
 
 def _as_sent(value: object) -> object:
-    """Give an object of a file as the API server hands it to a policy; a value that names no kind as it is."""
+    """Return an object of a file as the API server hands it to a policy; a value that names no kind as it is."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str):
         return received(value, ResourceScopes(), Sender())
     return value

@@ -127,7 +127,7 @@ def _print(explained: Iterable[tuple[ObjectOutcome, list[PolicyTrace]]], output:
 
 
 def policy_text(trace: PolicyTrace) -> Iterator[Text]:
-    """Give one policy: whether it applies to the request, then its clauses, those that decided with their parts."""
+    """Yield one policy: whether it applies to the request, then its clauses, those that decided with their parts."""
     kind = "mutating" if trace.mutating else "validating"
     head = (f"\n{kind} ", "dim"), (trace.name, "bold"), (f"  {trace.place}", "dim")
     yield Text.assemble(*head)
@@ -138,7 +138,7 @@ def policy_text(trace: PolicyTrace) -> Iterator[Text]:
 
 
 def clause_text(clause: Clause) -> Iterator[Text]:
-    """Give one clause, and the parts of one that denied or failed."""
+    """Yield one clause, and the parts of one that denied or failed."""
     where = f" on {clause.where}" if clause.where else ""
     head = (f"  {clause.outcome:<9} ", _STYLES.get(clause.outcome, "")), f"{clause.name}{where}"
     yield Text.assemble(*head, (f"  {clause.place}", "dim"))
@@ -152,7 +152,7 @@ def clause_text(clause: Clause) -> Iterator[Text]:
 
 
 def _parts(text: str, step: TracedPart, depth: int, above: str) -> Iterator[Text]:
-    """Give a part and what it is made of; a part that is written like the one above it is left out."""
+    """Yield a part and what it is made of; a part that is written like the one above it is left out."""
     source = _source(text, step)
     if step.values and depth <= _DEPTH and source != above:
         yield Text.assemble(f"            {'  ' * depth}{_short(source)} = ", (_values(step), "bold"))
@@ -161,7 +161,7 @@ def _parts(text: str, step: TracedPart, depth: int, above: str) -> Iterator[Text
 
 
 def _source(text: str, step: TracedPart) -> str:
-    """Give a part's text on one line, with the bracket before it that it closes; cut where it closes another."""
+    """Return a part's text on one line, with the bracket before it that it closes; cut where it closes another."""
     start = step.start
     before = text[:start].rstrip()
     if before.endswith("(") and text[start : step.end].count(")") > text[start : step.end].count("("):

@@ -62,7 +62,7 @@ def native(paths: tuple[Path, ...]) -> None:
 
 
 def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Say which policies have no native form, a line for each policy and reason."""
+    """Yield which policies have no native form, a line for each policy and reason."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for title, reason in rows:
         policy, _, kind = title.partition(" for ")

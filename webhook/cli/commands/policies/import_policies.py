@@ -106,7 +106,7 @@ def _import(
 
 
 def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: list[Diagnostic]) -> Iterator[Document]:
-    """Give the documents of the files that speak of the project at all; collects what cannot be read."""
+    """Yield the documents of the files that speak of the project at all; collects what cannot be read."""
     for path in dict.fromkeys(file for given in paths for file in _files(given)):
         try:
             text = text_of(path, str(path))

@@ -154,7 +154,7 @@ def _read(paths: tuple[Path, ...]) -> Files:
 
 
 def _own_policies() -> tuple[Path, ...]:
-    """Give the policies that the repository's file names, without shipped ones. Raises a usage error."""
+    """Return the policies that the repository's file names, without shipped ones. Raises a usage error."""
     own = tuple(path for path in repository().policies if not is_shipped(path)) if REPOSITORY.is_file() else ()
     if not own:
         raise click.UsageError(f"no paths given, and no {REPOSITORY} here names any; use - for standard input")

@@ -105,7 +105,7 @@ def _recorded(paths: tuple[Path, ...]) -> Iterator[RecordedReview]:
 
 
 def as_json(found: Replay) -> dict[str, Any]:
-    """Give a replay as plain JSON values."""
+    """Return a replay as plain JSON values."""
     return {
         "total": found.total,
         "changed": [_changed(c) for c in found.changed],
@@ -133,7 +133,7 @@ def _latencies(values: list[float]) -> dict[str, float]:
 
 
 def lines(found: Replay) -> Iterator[Text]:
-    """Give a replay for people: each review that would be decided differently, and the counts."""
+    """Yield a replay for people: each review that would be decided differently, and the counts."""
     for changed in found.changed[:_SHOWN]:
         request = changed.recorded.request
         name = f"{request.operation} {request.kind.kind} {request.namespace}/{request.name}"

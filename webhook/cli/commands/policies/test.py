@@ -137,7 +137,7 @@ def _session(wanted: SuiteRun, options: SessionOptions) -> Session:
 
 
 def _exit_code(session: Session, least: int) -> int:
-    """Say on standard error what cannot be read, and which coverage is missing; give the exit code."""
+    """Write what cannot be read and which coverage is missing to standard error; return the exit code."""
     share = 100 * (len(session.branches) - len(session.missed)) // max(len(session.branches), 1)
     if share < least:
         click.echo(f"coverage is {share} %, below {least} %", err=True)
@@ -170,6 +170,6 @@ def wait_for_change(paths: list[Path], before: dict[Path, int]) -> dict[Path, in
 
 
 def stamps(paths: list[Path]) -> dict[Path, int]:
-    """Give the time of the last change of each file."""
+    """Return the time of the last change of each file."""
     files = (f for p in paths for f in ([p] if p.is_file() else p.rglob("*")) if f.is_file())
     return {file: file.stat().st_mtime_ns for file in files}

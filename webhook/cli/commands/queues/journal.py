@@ -182,7 +182,7 @@ def _rows(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[st
 
 
 def _report(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[str]:
-    """Give the counts, then the jobs that are not equal; of each kind the first ones."""
+    """Yield the counts, then the jobs that are not equal; of each kind the first ones."""
     starts = [row for row in found if row.what is ComparedKind.START]
     told = {outcome: [row for row in starts if row.outcome is outcome] for outcome in Agreement}
     better = told[Agreement.BETTER]
@@ -214,7 +214,7 @@ def _files(paths: Sequence[Path]) -> list[JournalFile]:
 
 
 def _rules(file: JournalFile, names: Sequence[str]) -> Rules:
-    """Give the rules that were named, else those of a file. Raises SourceError."""
+    """Return the rules that were named, else those of a file. Raises SourceError."""
     within, begin = repository((), names), file.begin
     if names:
         return queue_rules(within)

@@ -19,7 +19,7 @@ DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
-    """Give the DNS names that an API server calls a Service by."""
+    """Return the DNS names that an API server calls a Service by."""
     return tuple(f"{service}.{namespace}{end}" for end in (".svc", ".svc.cluster.local", ""))
 
 

@@ -134,7 +134,7 @@ def _in_cluster(
 
 
 def as_file(crd: dict[str, Any]) -> str:
-    """Give a CRD as the text of its file in the chart."""
+    """Return a CRD as the text of its file in the chart."""
     return HEADER + dump(crd)
 
 

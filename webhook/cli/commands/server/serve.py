@@ -249,7 +249,7 @@ async def _certificates(config: Config, store: ObjectStore, owners: tuple[Object
 
 
 def _traces(config: Config) -> Any:
-    """Give what traces reviews and rounds, None where that is off: its libraries are imported only here."""
+    """Return what traces reviews and rounds, None where that is off: its libraries are imported only here."""
     if not config.traces:
         return None
     try:
@@ -259,12 +259,12 @@ def _traces(config: Config) -> Any:
 
 
 def _issuer() -> Any:
-    """Give what signs; it takes 9 MiB and is imported only where something is signed."""
+    """Return what signs; it takes 9 MiB and is imported only where something is signed."""
     return importlib.import_module("webhook.certificates.issuing")
 
 
 async def _connect(config: Config) -> tuple[Any, ObjectStore]:
-    """Give the API server's client and store; without a cluster none, and one in memory.
+    """Return the API server's client and store; without a cluster none, and one in memory.
 
     The client's library takes 30 MiB: it is imported only here.
     """

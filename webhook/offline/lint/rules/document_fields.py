@@ -238,7 +238,7 @@ def not_served(context: LintContext) -> Iterator[Finding]:
 
 
 def _own_not_served(subject: Subject, crd: dict[str, Any]) -> Iterator[Finding]:
-    """Tell versions of the queue's kinds that are not known; a v1alpha1 of Kueue is read for its Cohorts."""
+    """Yield versions of the queue's kinds that are not known; a v1alpha1 of Kueue is read for its Cohorts."""
     served = [str(version["name"]) for version in _versions(crd)]
     if subject.gvk.version not in (*served, "v1alpha1") and subject.gvk.group != SLUICE:
         hint = f"write apiVersion: {subject.gvk.group}/{served[0]}"
@@ -246,7 +246,7 @@ def _own_not_served(subject: Subject, crd: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _policies_not_served(context: LintContext) -> Iterator[Finding]:
-    """Tell the early versions of policies and bindings, which Sluice reads and an API server does not serve."""
+    """Yield the early versions of policies and bindings, which Sluice reads and an API server does not serve."""
     for subject in context.of(GROUP, *SHAPES):
         if subject.gvk.version in VERSIONS - {"v1"}:
             message = f"{subject.gvk} is not served by Kubernetes 1.36"
@@ -256,7 +256,7 @@ def _policies_not_served(context: LintContext) -> Iterator[Finding]:
 
 
 def _params_not_served(context: LintContext) -> Iterator[Finding]:
-    """Tell a paramKind of a built-in group that is no kind there."""
+    """Yield a paramKind of a built-in group that is no kind there."""
     for policy in policies(context):
         gvk = gvk_of(policy.map("spec", "paramKind"))
         named = policy.text("spec", "paramKind", "kind")

@@ -197,7 +197,7 @@ def _try_pairs(context: LintContext) -> Iterator[tuple[str, Finding]]:
 
 
 def _untried(left: dict[tuple[str, str], Policy]) -> Iterator[tuple[str, Finding]]:
-    """Say how many pairs nobody has looked at."""
+    """Yield a finding with the number of pairs that no case covers."""
     for (a, b), policy in list(left.items())[:1]:
         message = f'{len(left):,} pairs of mutations were not tested together; the first is "{a}" and "{b}"'
         hint = f"{_MOST_PAIRS:,} pairs are tested in one run; lint smaller groups, or narrow what they match"

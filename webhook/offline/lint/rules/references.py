@@ -97,7 +97,7 @@ def params_missing(context: LintContext) -> Iterator[Finding]:
 
 
 def _selects_nothing(context: LintContext, binding: Subject, wanted: tuple[str, str]) -> Iterator[Finding]:
-    """Tell a selector under Deny that no params among the files have the labels for."""
+    """Yield a selector under Deny that no params among the files have the labels for."""
     path: Path = ("spec", "paramRef", "selector")
     namespace = binding.at("spec", "paramRef", "namespace")
     there = [s for s in context.of(*wanted) if namespace is None or s.namespace == namespace]

@@ -118,7 +118,7 @@ def wrong_group(context: LintContext) -> Iterator[Finding]:
 
 
 def _no_groups(policy: Subject, path: Path, groups: list[str]) -> Iterator[Finding]:
-    """Tell words that are no group: with a version, `core`, or a bare word that Kubernetes does not have."""
+    """Yield words that are not a group: with a version, `core`, or a word that Kubernetes does not have."""
     for i, group in enumerate(groups):
         bare = group.partition("/")[0]
         if "/" in group:
@@ -133,7 +133,7 @@ def _no_groups(policy: Subject, path: Path, groups: list[str]) -> Iterator[Findi
 
 
 def _no_versions(policy: Subject, path: Path, found: dict[str, Any]) -> Iterator[Finding]:
-    """Tell versions that no resource of a rule is served in, where all of them are built in."""
+    """Yield versions that no resource of a rule is served in, where all of them are built in."""
     groups, versions = words(found, "apiGroups"), words(found, "apiVersions")
     names = {word.partition("/")[0] for word in words(found, "resources")}
     served = {gvk.version for gvk in built_in_kinds() if gvk.group in groups and plural(gvk.kind) in names}

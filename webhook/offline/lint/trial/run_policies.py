@@ -59,7 +59,7 @@ class Heard:
         return INTERRUPTED in self.message
 
     def why(self) -> str:
-        """Say why the only clause that failed did; empty where several did."""
+        """Return why the only clause that failed did; empty where several did."""
         told = self.message.partition(" resulted in error: ")[2] or self.message.partition(": ")[2]
         told = _INNER.sub("", told)
         line = told.splitlines()[0] if told else ""
