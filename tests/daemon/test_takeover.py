@@ -129,6 +129,42 @@ def test_a_new_set_is_ready_for_the_kinds_that_came(folder, monkeypatch):
     assert new.rules is old.rules
 
 
+@pytest.mark.parametrize(
+    ("changed", "reused"),
+    [
+        ("", ["cronjobs", "jobs", "soft", "things"]),
+        ("cronjobs", ["jobs", "soft", "things"]),  # a new place in its file is another source as well
+    ],
+)
+def test_unchanged_policies_are_not_compiled_again(folder, changed, reused):
+    """A new set uses what the old one has compiled, also after the old one has been released."""
+    old = load([folder])
+    (folder / "more.yaml").write_text(policy("more"))
+    if changed:
+        file = folder / f"{changed}.yaml"
+        file.write_text("# a comment\n" + file.read_text())
+    new = asyncio.run(fetch([folder], RULES, old))
+    before = {p.stub.name: p.compiled for p in old.lazy.policies}
+    assert sorted(p.stub.name for p in new.lazy.policies if p.compiled is before.get(p.stub.name)) == reused
+    assert all(p.compiled is not None for p in new.lazy.policies)
+    for _ in old.releasing():
+        pass
+    assert judge(new, create()) == ("jobs says no", "more says no", "soft says no")
+    assert judge(new, create(resource="cronjobs")) == ("cronjobs says no",)
+
+
+def test_a_changed_binding_is_a_changed_policy(folder):
+    """A binding in a file of its own counts: what was compiled with the old one is not used again."""
+    whole, _, binding = policy("apart").partition("---\n")
+    (folder / "apart.yaml").write_text(whole)
+    (folder / "binding.yaml").write_text(binding)
+    old = load([folder])
+    assert judge(old, create()) == ("apart says no", "jobs says no", "soft says no")
+    (folder / "binding.yaml").write_text(binding.replace("Deny", "Audit"))
+    new = asyncio.run(fetch([folder], RULES, old))
+    assert judge(new, create()) == ("jobs says no", "soft says no")
+
+
 def test_parameters_exceptions_and_lists_come_along(tmp_path):
     """A List of policies, a parameter, the scope its CRD gives it and an exception mean what they mean here."""
     params = "  paramKind: {apiVersion: example.org/v1, kind: Limit}"

@@ -81,10 +81,14 @@ class Policies:
         return (lazy.compiled for lazy in self.lazy.policies if lazy.compiled is not None)
 
     def releasing(self) -> Iterator[None]:
-        """Let go of what was compiled, a policy in a step: for a set that no review uses any more."""
+        """Release what was compiled, a policy in a step: for a set that no review uses any more.
+
+        What was handed on to a newer set stays.
+        """
         for lazy in self.lazy.policies:
-            for expression in lazy.compiled.expressions() if lazy.compiled is not None else ():
-                expression.program.release()
+            if lazy.compiled is not None and not lazy.handed_on:
+                for expression in lazy.compiled.expressions():
+                    expression.program.release()
             yield
 
     @property
@@ -122,7 +126,10 @@ def load(paths: Iterable[Path], wanted: Configured = RULES) -> Policies:
 
 
 async def fetch(paths: Iterable[Path], wanted: Configured, old: Policies) -> Policies:
-    """Do the same beside the set that is in force; what requests asked of that is compiled in the new one.
+    """Do the same beside the set that is in force.
+
+    Of policies that are unchanged, what was compiled is used again; the others that requests have asked for are
+    compiled.
 
     Raises SourceError, LoaderError, OSError.
     """
@@ -140,6 +147,7 @@ async def fetch(paths: Iterable[Path], wanted: Configured, old: Policies) -> Pol
     rules = old.rules
     if _values(lazy.whole) != _values(old.bundle):
         rules = await asyncio.to_thread(rules_configured, lazy.whole.queue_policies, wanted)
+    lazy.take_over(old.lazy)
     policies = Policies.of(lazy, rules)
     await paced(_compile_used(policies, old.kinds()))
     return policies

@@ -6,6 +6,7 @@ at once, the rest is compiled when a request of a kind that it is for first come
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -114,23 +115,38 @@ def _bare(document: Document) -> Document:
 
 @dataclass(slots=True, eq=False)
 class LazyPolicy:
-    """A policy of which only the head is known; `compile` compiles it, once."""
+    """A policy of which only the head is known; `compile` compiles it, once.
+
+    `source` identifies its documents with their places. `handed_on` says that a newer set uses what was compiled here.
+    """
 
     stub: Policy
     call: str
     place: Place
     digest: str
+    source: bytes
     body: bytes
     lines: dict[str, tuple[str, ...]]
+    files: frozenset[str] = frozenset()
     compiled: Policy | None = None
+    handed_on: bool = False
 
     def compile(self) -> Policy:
         """Give the whole policy. It was compiled before, by the process that packed it: this does not fail."""
         if self.compiled is None:
             documents = [replace(d, lines=self.lines.get(d.file, ())) for d in pickle.loads(self.body)]  # noqa: S301
             (self.compiled,) = assemble(documents).policies
+            self.files = frozenset(document.file for document in documents)
             self.body = b""
         return self.compiled
+
+    def take_over(self, old: LazyPolicy) -> None:
+        """Use what was compiled of the same policy in an older set, if neither it nor its files have changed."""
+        if old.compiled is None or self.compiled is not None or old.source != self.source:
+            return
+        if all(old.lines.get(file) == self.lines.get(file) for file in old.files):
+            self.compiled, self.files, self.body = old.compiled, old.files, b""
+            old.handed_on = True
 
 
 @dataclass(slots=True, eq=False)
@@ -152,7 +168,8 @@ class LazyBundle:
             return True
         for item in found:
             if isinstance(item, PolicyHead):
-                lazy = LazyPolicy(_stub(item), item.call, item.place, item.digest, item.body, self.lines)
+                source = hashlib.sha256(item.body).digest()
+                lazy = LazyPolicy(_stub(item), item.call, item.place, item.digest, source, item.body, self.lines)
                 self.policies.append(lazy)
             else:
                 self.objects.append(item)
@@ -166,6 +183,13 @@ class LazyBundle:
         stubs = [policy.stub for policy in self.policies]
         made = Bundle.of(stubs, (), self.objects, queue_policies, exceptions)
         self.whole = replace(made, digest=rest.digest)
+
+    def take_over(self, old: LazyBundle) -> None:
+        """Use what was compiled in an older set of the policies that are unchanged."""
+        before = {(policy.stub.name, policy.stub.mutating): policy for policy in old.policies}
+        for policy in self.policies:
+            if (same := before.get((policy.stub.name, policy.stub.mutating))) is not None:
+                policy.take_over(same)
 
     def compiling_few(self, most: int) -> Iterator[None]:
         """Compile all policies one by one where there are no more than `most`."""
