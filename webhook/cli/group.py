@@ -111,7 +111,7 @@ def run() -> int:
 
 
 def _streams() -> None:
-    """Put nothing in the place of a closed stream, and escapes in the place of what a terminal cannot show."""
+    """Replace closed streams by ones that drop everything, and what a terminal cannot show by escapes."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open to the end

@@ -14,13 +14,13 @@ from webhook.cli import exits
 
 
 def at_once() -> None:
-    """Let Ctrl-C end the process where it stands; one that ignores it still does."""
+    """Restore the default of Ctrl-C, which ends the process; a process that ignores it still does."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
 def as_usual() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again."""
+    """Raise KeyboardInterrupt on Ctrl-C again."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

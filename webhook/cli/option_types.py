@@ -60,7 +60,7 @@ class Renamed(click.Option):
         self._former = list(former)
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser take both spellings."""
+        """Accept both spellings."""
         shown, self.opts = self.opts, [*self.opts, *self._former]
         super().add_to_parser(parser, ctx)
         self.opts = shown

@@ -29,7 +29,7 @@ class Progress:
             sys.stderr.flush()
 
     def step(self, total: int, name: str) -> None:
-        """Say that one more of `total` is done, and which."""
+        """Show that one more of `total` is done, and which."""
         self._done += 1
         if self._shown:
             line = f" {self._done} of {total}  {name}"

@@ -43,7 +43,7 @@ class Bundle:
         return tuple(dict.fromkeys(p.param_kind for p in self.policies if p.param_kind is not None))
 
     def part(self, only: str) -> Bundle:
-        """Give the policies of one webhook call, `fail` or `ignore`, with all else; the whole for the empty name."""
+        """Return the policies of one webhook call, `fail` or `ignore`, with all else; the whole for the empty name."""
         if not only:
             return self
         policies = chain.from_iterable(
@@ -76,7 +76,7 @@ class Bundle:
 
 
 def digest_of(values: Iterable[Any]) -> str:
-    """Give `sha256:` and the digest of some JSON values, whatever their order."""
+    """Return `sha256:` and the digest of some JSON values, whatever their order."""
     texts = sorted(json.dumps(v, sort_keys=True, separators=(",", ":"), ensure_ascii=False) for v in values)
     return "sha256:" + hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

@@ -81,24 +81,24 @@ class Facts(Protocol):
     """
 
     def namespace(self, name: str) -> dict[str, Any]:
-        """Give the Namespace object. Raises Unanswered, FactError."""
+        """Return the Namespace object. Raises Unanswered, FactError."""
 
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[dict[str, Any]]:
-        """Give the objects of a kind: the one named, or those whose labels the selector takes, sorted by name.
+        """Return the objects of a kind: the one named, or those whose labels the selector takes, sorted by name.
 
         `namespace` is None for cluster-scoped kinds. Just one of `name` and `selector` is set.
         """
 
     def scope(self, gvk: GroupVersionKind) -> Scope | None:
-        """Give the scope of a kind of parameters, None where it is not served."""
+        """Return the scope of a kind of parameters, None where it is not served."""
 
     def authorize(self, check: Check) -> Decision:
         """Answer a check from memory."""
 
     def holds(self, obj: dict[str, Any], namespace: str) -> bool:
-        """Say whether the queues hold such objects there, as their settings say. Raises Unanswered, FactError."""
+        """Return whether the queues hold such objects there, as their settings say. Raises Unanswered, FactError."""
 
     @property
     def external(self) -> Collection[tuple[str, str]]:
@@ -109,10 +109,10 @@ class Facts(Protocol):
         """The settings of the queues, and feature gates, that are on or off; without those that nobody set."""
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
-        """Give the object with the UID of an ownerReference, None where there is none (a forged or stale owner).
+        """Return the object with the UID of an ownerReference, None where there is none (a forged or stale owner).
 
         Raises Unanswered, FactError.
         """
 
     def admitted(self, job: dict[str, Any]) -> bool:
-        """Say whether the Workload of this object is admitted. Raises Unanswered, FactError."""
+        """Return whether the Workload of this object is admitted. Raises Unanswered, FactError."""

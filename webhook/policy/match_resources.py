@@ -38,11 +38,11 @@ class ResourceOperation:
 
     @classmethod
     def of(cls, request: Request) -> ResourceOperation:
-        """Give the kind of a request."""
+        """Return the kind of a request."""
         return cls(*fields_of(request))
 
     def names(self, *, equivalent: bool) -> tuple[ResourceOperation, ...]:
-        """Give the names that a policy goes by: for Exact only what the client asked for."""
+        """Return the names that a policy goes by: for Exact only what the client asked for."""
         if self.asked is None:
             return (self,)
         own = ResourceOperation(
@@ -56,7 +56,7 @@ Fields = tuple[str, str, str, str, str, GroupVersionResource | None]
 
 
 def fields_of(request: Request) -> Fields:
-    """Give the fields of the request's kind, in the order of `ResourceOperation`."""
+    """Return the fields of the request's kind, in the order of `ResourceOperation`."""
     resource, asked = request.resource, request.request_resource
     return (
         resource.group,
@@ -93,7 +93,7 @@ class ResourceRule:
         )
 
     def fits(self, target: ResourceOperation, *, any_version: bool = False) -> bool:
-        """Say whether the rule is for this kind of request, names and scope left aside."""
+        """Return whether the rule is for this kind of request, names and scope left aside."""
         return (
             (target.operation in self.operations or "*" in self.operations)
             and (target.group in self.groups or "*" in self.groups)
@@ -107,7 +107,7 @@ class ResourceRule:
         return not self.names and self.scope == "*"
 
     def holds(self, request: Request) -> bool:
-        """Say whether the request's name and scope are right."""
+        """Return whether the request's name and scope match."""
         if self.names and request.name not in self.names:
             return False
         if self.scope == "*":
@@ -175,17 +175,17 @@ class RequestMatcher:
         return not self.rules and not self.excludes and self.namespace_selector is None
 
     def in_namespace(self, labels: Mapping[str, str] | None) -> bool:
-        """Say whether the namespace's labels are right; None for what is in no namespace."""
+        """Return whether the namespace's labels match; None for an object without a namespace."""
         return labels is None or self.namespace_selector is None or self.namespace_selector(labels)
 
     def named(self, request: Request) -> bool:
-        """Say whether names and scope are right."""
+        """Return whether names and scope match."""
         if self.rules and not any(rule.holds(request) for rule in self.rules):
             return False
         return not (self.excludes and any(rule.holds(request) for rule in self.excludes))
 
     def selects(self, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
-        """Say whether the labels of the object, or of the old one, are right."""
+        """Return whether the labels of the object, or of the old one, match."""
         select = self.object_selector
         if select is None:
             return True
@@ -193,7 +193,7 @@ class RequestMatcher:
 
 
 def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
-    """Give an object's labels; none where they are absent or no map."""
+    """Return an object's labels; none where they are absent or no map."""
     metadata = obj.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     return labels if isinstance(labels, dict) else NO_LABELS
@@ -202,7 +202,7 @@ def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
 def _fitting(
     rules: tuple[ResourceRule, ...], targets: tuple[ResourceOperation, ...], equivalent: bool
 ) -> tuple[ResourceRule, ...]:
-    """Give the rules that fit; where the policy asks for equivalents, the same resource in another version counts."""
+    """Return the rules that match; with matchPolicy Equivalent, the same resource in another version matches."""
     found = tuple(rule for rule in rules if any(map(rule.fits, targets)))
     if found or not equivalent:
         return found
@@ -216,7 +216,7 @@ def _synonyms(target: ResourceOperation) -> Iterable[ResourceOperation]:
 
 
 def synonyms(group: str, resource: str) -> Iterable[tuple[str, str]]:
-    """Give the other names (group, resource) of a resource."""
+    """Return the other names (group, resource) of a resource."""
     for one, two in _SYNONYMS.items():
         for here, there in ((one, two), (two, one)):
             if (group, resource) == here:

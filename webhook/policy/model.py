@@ -106,7 +106,7 @@ class Policy:
     spec: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def expressions(self) -> Iterator[Expression]:
-        """Give every expression, in the order of the file."""
+        """Yield every expression, in the order of the file."""
         yield from self.variables.values()
         yield from (c.expression for c in self.conditions)
         for validation in self.validations:

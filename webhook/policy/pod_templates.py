@@ -35,7 +35,7 @@ class EvaluationTarget:
         self.path, self.writable, self.object, self.old, self.template = path, writable, obj, old, template
 
     def moved(self, obj: Any) -> EvaluationTarget:
-        """Give the same place in an object that came of a change; this very target where its template is the same."""
+        """Return the same place in an object that came of a change; this very target where its template is the same."""
         if not self.writable or self.path is None:
             return self
         template = find(obj, self.path)
@@ -46,7 +46,7 @@ class EvaluationTarget:
         )
 
     def changed(self, pod: dict[str, Any]) -> EvaluationTarget:
-        """Give the same place with metadata and spec of a changed Pod; this very target where it has both already."""
+        """Return the same place with metadata and spec of a changed Pod; this very target where it has both already."""
         before, template = self.object, self.template
         if before is None or template is None:
             return self
@@ -73,7 +73,7 @@ class Targets:
         self._last: list[EvaluationTarget] | None = None
 
     def pod_templates(self) -> Sequence[EvaluationTarget]:
-        """Give every pod template of the job as the object has it now; the old object's at the same path beside it.
+        """Return every pod template of the job as the object has it now; the old object's at the same path beside it.
 
         Where templates are is looked up once; a target stays the same for as long as its template does.
         """
@@ -87,7 +87,7 @@ class Targets:
         return self.templates
 
     def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
-        """Put what a mutation made of a target into the object; give what later policies see at that place."""
+        """Write a target that was mutated into the object; return what later policies see at that place."""
         if target.path is None:
             self.object, self.templates = after, None
             self.whole = (EvaluationTarget(None, True, after, self.old),)
@@ -101,7 +101,7 @@ class Targets:
 
 
 def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:
-    """Give a template at a path of an object, the old object's beside it; one that is `made` up has no place."""
+    """Return a template at a path of an object, the old object's beside it; one that is `made` up has no place."""
     if made:
         return EvaluationTarget(path, False, as_pod(template), None, template)
     template = find(obj, path)
@@ -121,7 +121,7 @@ def as_pod(template: Any) -> dict[str, Any] | None:
 
 
 def find(obj: Any, path: Path) -> Any:
-    """Give the value at a path, None where it is not there."""
+    """Return the value at a path, None where it is not there."""
     for step in path:
         try:
             obj = obj[step]

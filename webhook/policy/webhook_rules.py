@@ -43,12 +43,12 @@ class WebhookEntry:
 
 
 def registration(policies: Iterable[Policy]) -> tuple[WebhookEntry, ...]:
-    """Give the webhooks for the policies that are bound: mutating before validating, Fail before Ignore."""
+    """Return the webhooks for the policies that are bound: mutating before validating, Fail before Ignore."""
     return tuple(_entry(*call, group) for call, group in calls(policies).items())
 
 
 def calls(policies: Iterable[Policy]) -> dict[tuple[bool, str], list[Policy]]:
-    """Give the policies that are bound, by the webhook that sends requests for them: mutating, failurePolicy.
+    """Return the policies that are bound, by the webhook that sends requests for them: mutating, failurePolicy.
 
     A policy that ignores failures goes with those that do not where every request of its rules is sent for these: it
     costs no call of its own, and where the call fails the request is refused anyhow.
@@ -78,7 +78,7 @@ def _entry(mutating: bool, failure_policy: str, group: Sequence[Policy]) -> Webh
 
 
 def rules_of(policies: Iterable[Policy]) -> list[Rule]:
-    """Give the rules of the policies as a webhook writes them, none that another one covers.
+    """Return the rules of the policies as a webhook writes them, none that another one covers.
 
     A policy that is expanded also has the job kinds.
     """
@@ -105,7 +105,7 @@ def rules_of(policies: Iterable[Policy]) -> list[Rule]:
 
 
 def is_covered(rule: Rule, others: Iterable[Rule]) -> bool:
-    """Say whether one of the others takes all that the rule takes."""
+    """Return whether one of the others takes all that the rule takes."""
     return any(
         all(_has(other[field], rule[field]) for field in ("apiGroups", "apiVersions", "operations"))
         and all(any(map(_has_resource, other["resources"], repeat(name))) for name in rule["resources"])
@@ -119,7 +119,7 @@ def _has(words: Collection[str], wanted: Collection[str]) -> bool:
 
 
 def _has_resource(name: str, wanted: str) -> bool:
-    """Say whether `name` takes all that `wanted` does: `*` stands for all resources, `*/*` for subresources too."""
+    """Return whether `name` takes all that `wanted` does: `*` stands for all resources, `*/*` for subresources too."""
     (resource, _, sub), (other, _, of) = name.partition("/"), wanted.partition("/")
     return resource in ("*", other) and sub in ("*", of)
 
@@ -146,7 +146,7 @@ def _job_rules(operations: frozenset[str]) -> list[ResourceRule]:
 
 
 def condition_of(policies: Sequence[Policy]) -> str:
-    """Give one condition for all: the conditions of each policy ANDed, those of all policies ORed.
+    """Return one condition for all: the conditions of each policy ANDed, those of all policies ORed.
 
     Empty where one policy has none, is expanded, or speaks of what a webhook's condition cannot see; and where all
     together are longer than the API server reads.
@@ -162,18 +162,18 @@ def condition_of(policies: Sequence[Policy]) -> str:
 
 
 def portable(policy: Policy) -> bool:
-    """Say whether a webhook's own condition can speak of all that the policy's conditions speak of."""
+    """Return whether a webhook's own condition can speak of all that the policy's conditions speak of."""
     texts = [condition.expression.text for condition in policy.conditions]
     return not any(name in text for text in texts for name in _HIDDEN)
 
 
 def _bracketed(text: str) -> str:
-    """Put a test in brackets, behind which others can stand: a comment ends where its line does."""
+    """Return a test in brackets, which others can follow: a comment ends with its line."""
     return f"({text}\n)" if "//" in text else f"({text})"
 
 
 def _reach(match: MatchResources) -> Iterator[str]:
-    """Give the test that comes before a policy's conditions: it holds for what the policy's own rules take.
+    """Yield the test that comes before a policy's conditions: it holds for what the policy's own rules take.
 
     An error in one condition refuses the request, whatever the other policies say. So a condition is tried only on
     requests that it was written for: no `oldObject` of a CREATE, no object of another shape.
@@ -185,7 +185,7 @@ def _reach(match: MatchResources) -> Iterator[str]:
 
 
 def _tests(rule: ResourceRule, sub: str, match: MatchResources) -> Iterator[str]:
-    """Give the tests of one rule for one subresource, empty where it takes every one. Versions are converted."""
+    """Yield the tests of one rule for one subresource, empty where it takes every one. Versions are converted."""
     names = {(group, resource) for group in rule.groups for resource, of in rule.resources if of == sub}
     if match.equivalent:
         names |= {other for name in names for other in synonyms(*name)}

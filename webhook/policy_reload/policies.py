@@ -68,7 +68,7 @@ class Policies:
         return cls(lazy.whole, rules, lazy, {only: lazy.part(only) for only in CALLS})
 
     def kinds(self) -> set[Kind]:
-        """Give the kinds of requests that came."""
+        """Return the kinds of requests that came."""
         return {
             (fields, only)
             for only, part in self.parts.items()
@@ -77,7 +77,7 @@ class Policies:
         }
 
     def compiled(self) -> Iterator[Policy]:
-        """Give the policies that requests have asked for so far, with their expressions."""
+        """Return the policies that requests have asked for so far, with their expressions."""
         return (lazy.compiled for lazy in self.lazy.policies if lazy.compiled is not None)
 
     def releasing(self) -> Iterator[None]:
@@ -193,7 +193,7 @@ def _late() -> str:
 
 
 def _ended(code: int, told: bytes) -> str:
-    """Say how a child ended that ended too early."""
+    """Return how a child ended that ended too early."""
     lines = told.decode(errors="replace").strip().splitlines()
     return f"the process that loads policies exited with code {code}" + (f": {lines[-1]}" if lines else "")
 

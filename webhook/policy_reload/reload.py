@@ -114,7 +114,7 @@ class PolicyFiles:
         return not same
 
     def _release(self, old: Policies) -> None:
-        """Let go of a replaced set once no review uses it; it would wait for a look for garbage over the whole heap."""
+        """Release a replaced set once no review uses it, rather than by a garbage collection of the whole heap."""
         task = asyncio.create_task(_release(old), name="release the replaced policies")
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)
@@ -149,7 +149,7 @@ async def _release(old: Policies) -> None:
 
 
 def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Give name, size and time of all files that may hold policies. Cheap: it is done every second."""
+    """Yield name, size and time of all files that may hold policies. Cheap: it is done every second."""
     for path in paths:
         with contextlib.suppress(OSError):
             found = os.stat(path)

@@ -94,7 +94,7 @@ class App:
         return self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
 
     def _lost(self, path: str) -> web.Response:
-        """Say 404, or 405 where the path is known by another method. Neither counts as a failure."""
+        """Return 404, or 405 where the path is known by another method. Neither counts as a failure."""
         allowed = "GET, HEAD" if path in self.state else "POST" if path in self.reviews else ""
         if not allowed:
             return status_response(404, "Not Found")
@@ -102,7 +102,7 @@ class App:
 
 
 def state_routes(health: Health, registry: CollectorRegistry) -> Mapping[str, Handler]:
-    """Give what is answered from memory: health and metrics."""
+    """Return the routes that are answered from memory: health and metrics."""
     return health_routes(health) | metrics_routes(registry)
 
 

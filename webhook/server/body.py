@@ -34,7 +34,7 @@ def check_type(content_type: str) -> None:
 
 
 async def read_body(request: web.BaseRequest, limits: Limits) -> bytes | bytearray:
-    """Give the whole body. Raises StatusError: 413, 417 and 503 before it is read, where its length is announced; 408.
+    """Return the body. Raises StatusError: 413, 417 and 503 before it is read, if its length is announced; 408.
 
     A body of no announced length is taken to be as long as it may be.
     """
@@ -92,7 +92,7 @@ def _too_large(limits: Limits) -> StatusError:
 
 
 def read_json(data: bytes | bytearray) -> Any:
-    """Give the parsed body. Raises StatusError: 413 or 400, with a sentence that says what is wrong."""
+    """Return the parsed body. Raises StatusError: 413 or 400, with a sentence that says what is wrong."""
     if not data:
         raise StatusError("the body is empty")
     if len(data) > MOST and _brackets(data) > MOST:
@@ -111,7 +111,7 @@ def _brackets(data: bytes | bytearray) -> int:
 
 
 def _too_deep(document: Any) -> bool:
-    """Say whether lists and maps are nested deeper than DEEPEST levels. Writing takes a hundredth of a walk."""
+    """Return whether lists and maps are nested deeper than DEEPEST levels. Writing takes a hundredth of a walk."""
     try:
         orjson.dumps(document)
     except orjson.JSONEncodeError:

@@ -48,7 +48,7 @@ class Connection(web.RequestHandler):
         self.deadline = self.clock() + self.port.limits.head_seconds
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Give back what this connection held."""
+        """Release what this connection held."""
         super().connection_lost(exc)
         self.release()
         self.port.connections.discard(self)
@@ -113,7 +113,7 @@ class Connection(web.RequestHandler):
         return response
 
     def take(self) -> None:
-        """Say that a handler has taken all that came in."""
+        """Record that a handler has read all that was received."""
         self.port.unread -= self.unread
         self.unread = 0
 
@@ -126,7 +126,7 @@ class Connection(web.RequestHandler):
         return True
 
     def release(self) -> None:
-        """Give back what came in, and the bytes of a large body."""
+        """Release what was received, and the bytes of a large body."""
         self.take()
         self.port.large_bodies -= self.large_body
         self.large_body = 0

@@ -29,7 +29,7 @@ _left = [0]
 
 
 def seconds_left(call: web.BaseRequest, limits: Limits) -> float:
-    """Give the seconds that a request may wait: the API server says in the URL how long it does (`?timeout=10s`).
+    """Return the seconds that a request may wait: the API server says in the URL how long it does (`?timeout=10s`).
 
     After that the answer is 504 (`app.py`).
     """
@@ -39,7 +39,7 @@ def seconds_left(call: web.BaseRequest, limits: Limits) -> float:
 
 
 def with_deadline(review: Review) -> Review:
-    """Give the review, to be interrupted where it takes too long. Calls raise Interrupted outside of expressions."""
+    """Return the review, to be interrupted where it takes too long. Calls raise Interrupted outside of expressions."""
 
     def run(request: object) -> Verdict | NeedsFacts:
         _left[0] = PATIENCE

@@ -20,7 +20,7 @@ from webhook.policy.facts import Facts
 
 
 class Engine(Protocol):
-    """Gives verdicts with the bundle that is in force at the time of the call."""
+    """Decides with the policies that are in force at the time of the call."""
 
     warm: asyncio.Event
     """Set once the facts that verdicts need are known; requests wait for it."""
@@ -59,7 +59,7 @@ class LiveFacts(Facts, Protocol):
     """Facts that can learn the answers to questions."""
 
     async def ask(self, questions: Sequence[Question]) -> None:
-        """Ask the API server, and remember."""
+        """Ask the API server, and keep the answers."""
 
 
 Record = Callable[[Request, Verdict, float, str], None]

@@ -29,11 +29,11 @@ class Health:
         self._probes[name] = probe
 
     def ready(self) -> bool:
-        """Say whether every condition is good and the server is not on its way down."""
+        """Return whether every condition is good and the server is not on its way down."""
         return not self.draining and all(probe().ok for probe in self._probes.values())
 
     def lines(self) -> Iterator[str]:
-        """Give a line for each condition: `[+]name ok`, `[-]name failed`, with the detail."""
+        """Yield a line for each condition: `[+]name ok`, `[-]name failed`, with the detail."""
         if self.draining:
             yield "[-]serving failed: shutting down"
         for name, probe in self._probes.items():

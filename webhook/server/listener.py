@@ -64,7 +64,7 @@ class Listener:
         return int(self._socket.sockets[0].getsockname()[1])
 
     def drain(self) -> None:
-        """Let every answer be the last of its connection; the port stays open."""
+        """Close each connection after its next response; the port stays open."""
         self.port.draining = True
 
     async def stop(self) -> None:

@@ -66,7 +66,7 @@ class ServerMetrics(Collector):
         self.warnings += len(verdict.warnings)
 
     def collect(self) -> Iterator[Metric]:
-        """Give all families, for a registry."""
+        """Yield all families, for a registry."""
         yield self._reviews()
         yield self._timings()
         failures = CounterMetricFamily("sluice_admission_failures", "Requests without a verdict.", labels=["reason"])

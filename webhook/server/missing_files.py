@@ -47,6 +47,6 @@ async def wait_for(paths: Sequence[Path], address: str, stop: asyncio.Event) -> 
 
 
 def _missing(paths: Sequence[Path]) -> str:
-    """Say what is missing, empty where nothing is."""
+    """Return what is missing; empty if nothing is."""
     names = [str(path) for path in paths if not path.exists()]
     return f"waiting for {', '.join(names)}, which {'does' if len(names) == 1 else 'do'} not exist yet" if names else ""

@@ -90,14 +90,14 @@ class PolicyMeasures(Collector):
         self._reviews = 0
 
     def watch(self) -> Observer | None:
-        """Give who measures the next review, or nobody: one in TIMED is timed, one in COUNTED counted instead."""
+        """Return the observer of the next review, or None: one in TIMED is timed, one in COUNTED is counted instead."""
         self._reviews += 1
         if self._reviews % TIMED:
             return None
         return ReviewTimer(self.times) if self._reviews % COUNTED else CostCounter(self.costs)
 
     def collect(self) -> Iterator[Metric]:
-        """Give all families, for a registry."""
+        """Yield all families, for a registry."""
         words = f"Time of the policy's expressions, measured in one review of {TIMED}."
         times = SummaryMetricFamily("sluice_policy_duration_seconds", words, labels=["policy"])
         for name, (reviews, seconds) in _sums({k: (t.reviews, t.seconds) for k, t in self.times.items()}).items():

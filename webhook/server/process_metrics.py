@@ -18,7 +18,7 @@ _NO_LIMIT: Final = 1 << 60
 
 
 def memory_limit() -> int | None:
-    """Give the bytes that the process may use, None where nothing limits it."""
+    """Return the bytes that the process may use, None where nothing limits it."""
     for path in _LIMITS:
         with contextlib.suppress(OSError, ValueError):
             found = int(path.read_text(encoding="ascii"))
@@ -48,7 +48,7 @@ class ProcessMetrics(Collector):
         self._look = look
 
     def collect(self) -> Iterator[Metric]:
-        """Give all families, for a registry."""
+        """Yield all families, for a registry."""
         state = self._look()
         info = GaugeMetricFamily("sluice_bundle_info", "1 for the policy bundle in force.", labels=["digest"])
         info.add_metric([state.digest], 1)

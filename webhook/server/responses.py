@@ -40,7 +40,7 @@ class JsonResponse(web.StreamResponse):
         return not self.last
 
     def force_close(self) -> None:
-        """Let this be the last of its connection."""
+        """Close the connection after this response."""
         self.last = True
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:

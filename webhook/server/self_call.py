@@ -36,7 +36,7 @@ class SelfCall:
         self.problem = "not called yet"
 
     def condition(self) -> HealthCondition:
-        """Say how the last call that counts went."""
+        """Return the result of the last call that counts."""
         return HealthCondition(not self.problem, self.problem)
 
     async def follow(self, host: str, port: int) -> None:

@@ -28,7 +28,7 @@ class Turns:
         self._waiting: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
 
     def take(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Give what `work` will give, or raise, when its turn comes; it must not wait for anything itself."""
+        """Return the result of `work`, run when its turn comes; it must not wait for anything itself."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         if not self._waiting:

@@ -104,7 +104,7 @@ class Checker:
         return self.out.types[node.id]
 
     def set(self, node: Node, found: Type) -> None:
-        """Give a node its type."""
+        """Set the type of a node."""
         self.out.types[node.id] = found
 
     def lookup(self, name: str) -> tuple[str, Type] | None:

@@ -153,7 +153,7 @@ class EmbeddedRun:
         )
 
     async def _settle(self, stop: asyncio.Event, *, to_their_end: bool) -> None:
-        """Let the jobs run until none starts or ends any more, or Ctrl-C; or let them start, within some seconds."""
+        """Run until no job starts or ends any more, or until Ctrl-C; or only until they start, within some seconds."""
         quiet, deadline = monotonic(), monotonic() + (PATIENCE if to_their_end else SOON)
         while not stop.is_set() and monotonic() < deadline and monotonic() - quiet < QUIET:
             before = self.lives.marks()

@@ -20,7 +20,7 @@ EVERYTHING: Final[tuple[Path, ...]] = ((),)
 
 
 def read_paths(root: Node, variables: Mapping[str, tuple[Path, ...]]) -> tuple[Path, ...]:
-    """Give the paths in `object` that an expression reads, itself or through `variables`, whose paths are known.
+    """Return the paths in `object` that an expression reads, itself or through `variables`, whose paths are known.
 
     A path that ends inside a list ends at the list. A name that a macro binds anew counts as the object's.
     """
@@ -39,7 +39,7 @@ def read_paths(root: Node, variables: Mapping[str, tuple[Path, ...]]) -> tuple[P
 
 
 def _chain(node: Node) -> tuple[str | None, Path]:
-    """Give the name at the root of `a.b["c"].?d`, and the steps; None where it is another form."""
+    """Return the name at the root of `a.b["c"].?d`, and the steps; None where it is another form."""
     steps: list[str] = []
     while not isinstance(node, Ident):
         if isinstance(node, Select):

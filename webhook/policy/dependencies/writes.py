@@ -19,7 +19,7 @@ _BY_KEY: Final = frozenset({("metadata", "labels"), ("metadata", "annotations")}
 
 
 def written_paths(root: Node) -> tuple[Path, ...]:
-    """Give the paths in `object` that a mutation writes; what a patch tests or copies from counts too."""
+    """Return the paths in `object` that a mutation writes; what a patch tests or copies from counts too."""
     found: set[Path] = set()
     waiting = [root]
     while waiting:
@@ -52,7 +52,7 @@ def _of_patch(node: CreateStruct) -> tuple[Path, ...]:
 
 
 def _pointed(node: Node) -> Path:
-    """Give the path of a pointer; of one that is put together only as far as its first text leads."""
+    """Return the path of a pointer; of one that is put together only as far as its first text leads."""
     whole = True
     while isinstance(node, Call) and node.function == nodes.ADD:
         node, whole = node.args[0], False

@@ -66,7 +66,7 @@ class Activation:
         context.activations.append(self)
 
     def close(self) -> None:
-        """Let go of what refers to itself, so that nothing is left to the garbage collector."""
+        """Break reference cycles, so that nothing is left to the garbage collector."""
         self.values = ()
         self.budget.noted.clear()
 
@@ -75,13 +75,13 @@ class Activation:
         return evaluate(expression, self.values, self.budget)
 
     def cel_equal(self, other: object) -> bool:
-        """Say whether it is itself. Raises CelError for anything else, as the API server's has no equality."""
+        """Return whether the other is this object. Raises CelError if not, as the API server's type has no equality."""
         if other is self:
             return True
         raise CelError("no such overload")
 
     def cel_find(self, name: Any) -> Any:
-        """Give a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
+        """Return a variable's value; MISSING where there is none of that name. Raises CelError where it failed."""
         value = self.known.get(name, MISSING)
         if value is not MISSING:
             return value

@@ -10,7 +10,7 @@ from webhook.policy.request import Request
 
 
 def authorizers(request: Request, facts: Facts) -> tuple[Any, Any]:
-    """Give the values of `authorizer` and `authorizer.requestResource` for the request's user."""
+    """Return the values of `authorizer` and `authorizer.requestResource` for the request's user."""
 
     def ask(question: library.AuthorizerCheck) -> library.AuthorizerDecision:
         check = question_of(request, question)

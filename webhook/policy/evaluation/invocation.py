@@ -47,7 +47,7 @@ class Invocation:
         self.left: dict[Place | None, tuple[dict[str, Any], tuple[Path, ...]]] = {}
 
     def again(self, context: ReviewContext) -> Invocation:
-        """Give the same invocation in another context, not carried out yet."""
+        """Return the same invocation in another context, not carried out yet."""
         return Invocation(self.bound, context, self.param)
 
     def deny(self, target: EvaluationTarget, message: str, reason: str = "Forbidden", index: int = -1) -> None:
@@ -56,7 +56,7 @@ class Invocation:
 
 
 def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iterator[Invocation]:
-    """Give what is to be evaluated for a request, in the order of the policies' names.
+    """Yield what is to be evaluated for a request, in the order of the policies' names.
 
     A binding whose parameters cannot be had becomes a denial, unless the failure policy is Ignore.
     """
@@ -81,7 +81,7 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
 
 
 def _params(kind: GroupVersionKind, ref: ParamRef | None, context: ReviewContext) -> Sequence[dict[str, Any] | None]:
-    """Give the parameters of a kind to evaluate a policy with, once for each; `(None,)` where its binding names none.
+    """Return the parameters of a kind to evaluate a policy with, once for each; `(None,)` where its binding names none.
 
     An empty result means that none was found and the binding allows that. Raises ParamError.
     """
@@ -108,7 +108,7 @@ def _of_binding(message: str) -> ParamError:
 
 
 def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:
-    """Say whether a policy leaves this object out: no queue holds it, or it is owned. Not known yet is yes."""
+    """Return whether a policy leaves this object out: no queue holds it, or it is owned. Not known yet is yes."""
     policy = bound.policy
     try:
         if policy.skip_unmanaged and context.held is not True and not context.is_held():

@@ -26,7 +26,7 @@ _MISSING: Final = object()
 
 
 def mutate(policies: Sequence[BoundPolicy], context: ReviewContext) -> dict[str, Any] | None:
-    """Give the object as the policies leave it; what they did not touch is shared with the request's.
+    """Return the object as the policies leave it; what they did not touch is shared with the request's.
 
     In the second round those that may be invoked again are, where another policy has since changed what their mutations
     read or write (docs/decisions/0064, 0106).
@@ -113,7 +113,7 @@ def _carried_out(invocation: Invocation, target: EvaluationTarget, obj: dict[str
 def _mutated(
     invocation: Invocation, target: EvaluationTarget, index: int, obj: dict[str, Any], last: Activation | None
 ) -> tuple[Activation, dict[str, Any]]:
-    """Give the object with one mutation done; one that fails leaves it, and denies unless the failure policy is Ignore.
+    """Return the object with one mutation applied; a failed one leaves it, and denies unless failurePolicy is Ignore.
 
     Each mutation has a budget of its own. The activation of the `last` one, which goes on, has counted too much: where
     it runs out of budget a fresh one decides.
@@ -158,7 +158,7 @@ def _mutated(
 
 
 def _follow(last: Activation, activation: Activation) -> None:
-    """Let an activation go on behind the last one, whose object was changed.
+    """Continue with an activation after the last one, whose object was changed.
 
     It takes over the variables that were computed from parts of the object which are still the very same. It goes on
     with that one's budget, so that what it spends counts for too much, never for too little.
@@ -170,7 +170,7 @@ def _follow(last: Activation, activation: Activation) -> None:
 
 
 def all_unchanged(before: Any, after: Any, paths: Iterable[Path]) -> bool:
-    """Say whether what stands at each path is the very same in both objects, or is missing at the same step."""
+    """Return whether what stands at each path is the very same in both objects, or is missing at the same step."""
     if before is after:
         return True
     for path in paths:

@@ -49,7 +49,7 @@ class EvaluationResult:
         self.oscillating: list[str] = []
 
     def saw(self, policy: Policy, clause: str, index: int, outcome: str) -> None:
-        """Tell the observer, where there is one."""
+        """Inform the observer, if there is one."""
         if self.observer is not None:
             self.observer.saw(policy, clause, index, outcome)
 

@@ -27,7 +27,7 @@ class Closes(Protocol):
     budget: Budget
 
     def close(self) -> None:
-        """Let go."""
+        """Break reference cycles."""
 
 
 class ReviewContext:
@@ -66,7 +66,7 @@ class ReviewContext:
         self.result = EvaluationResult(observer)
 
     def copy(self) -> ReviewContext:
-        """Give a context of the same request and object with a result of its own; its object may be replaced."""
+        """Return a context of the same request and object with a result of its own; its object may be replaced."""
         context = ReviewContext(self.request, self.facts, Targets(self.targets.object, self.targets.old))
         context.namespace = self.namespace
         return context
@@ -92,7 +92,7 @@ class ReviewContext:
         return targets.object if targets.object is not None else targets.old
 
     def namespace_labels(self) -> Mapping[str, str] | None:
-        """Give the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in.
+        """Return the labels a namespaceSelector looks at: a Namespace's own, or those of the one it is in.
 
         Raises Unanswered, FactError where that one is not known.
         """
@@ -105,27 +105,27 @@ class ReviewContext:
         return labels_of(self.namespace)
 
     def job(self) -> Job | None:
-        """Give the object (of a DELETE, the old one) as a job."""
+        """Return the object (of a DELETE, the old one) as a job."""
         if self._job is None:
             obj = self.present
             self._job = None if obj is None else describe(obj)
         return self._job
 
     def authorizers(self) -> tuple[Any, Any]:
-        """Give `authorizer` and `authorizer.requestResource`."""
+        """Return `authorizer` and `authorizer.requestResource`."""
         if self._authorizers is None:
             self._authorizers = authorizers(self.request, self.facts)
         return self._authorizers
 
     def is_held(self) -> bool:
-        """Give `held`, which is looked up once. Raises Unanswered, FactError."""
+        """Return `held`, which is looked up once. Raises Unanswered, FactError."""
         if self.held is None:
             obj = self.present
             self.held = obj is None or self.facts.holds(obj, self.request.namespace)
         return self.held
 
     def look_for_owner(self) -> bool:
-        """Give `owned`, which is looked up once. Raises Unanswered, FactError."""
+        """Return `owned`, which is looked up once. Raises Unanswered, FactError."""
         if self.owned is None:
             obj = self.present
             managed = _every if self.facts.switches.get(MANAGE_UNNAMED) else queue_of

@@ -97,7 +97,7 @@ def _failures(invocation: Invocation, target: EvaluationTarget) -> Sequence[Fail
 
 
 def _holds(invocation: Invocation, activation: Activation, index: int, validation: Validation) -> bool | str:
-    """Say whether a validation holds; a text is its error."""
+    """Return whether a validation holds; a text is its error."""
     try:
         held = activation.evaluate(validation.expression)
     except CelError as error:
@@ -132,7 +132,7 @@ def _messages(
 
 
 def _usable(made: object) -> str:
-    """Give the text that a messageExpression made; none where it is no text, too long, or of several lines."""
+    """Return the text that a messageExpression made; none where it is no text, too long, or of several lines."""
     text = made.strip() if isinstance(made, str) else ""
     return "" if "\n" in text or len(to_bytes(text)) > MESSAGE_BYTES else text
 
@@ -167,7 +167,7 @@ def _placed(denial: Denial) -> str:
 
 
 def _annotations(invocation: Invocation, activation: Activation) -> list[Denial | tuple[str, str]]:
-    """Give the keys and values of the audit annotations; a Denial where one cannot be evaluated. Raises OutOfBudget."""
+    """Return the keys and values of the audit annotations; a Denial if one cannot be evaluated. Raises OutOfBudget."""
     policy, result = invocation.policy, invocation.result
     notes: list[Denial | tuple[str, str]] = []
     for i, annotation in enumerate(policy.audit_annotations):

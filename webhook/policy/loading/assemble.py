@@ -165,7 +165,7 @@ def _exception(document: Document) -> tuple[PolicyException | None, list[Diagnos
 
 
 def _join(policy: Policy, parts: Parts) -> Policy:
-    """Give the policy with its bindings, in the order of their names."""
+    """Return the policy with its bindings, in the order of their names."""
     key = "M" if policy.mutating else "V"
     mine = sorted((b for kind, name, b, _ in parts.bindings if (kind, name) == (key, policy.name)), key=_name)
     return replace(policy, bindings=tuple(mine))
@@ -176,7 +176,7 @@ def _name(binding: Binding) -> str:
 
 
 def _notes(policies: Iterable[Policy], parts: Parts) -> Iterator[Diagnostic]:
-    """Tell what is legal and yet surely not meant: a policy nobody binds, a binding to nothing."""
+    """Yield what is valid but surely a mistake: a policy without a binding, a binding without a policy."""
     known = {("M" if p.mutating else "V", p.name) for p in policies}
     for policy in policies:
         if not policy.bindings and policy.document is not None:

@@ -85,7 +85,7 @@ def _param_ref(document: Document, findings: list[Diagnostic]) -> ParamRef | Non
 
 
 def environment_at(path: Path, variables: Mapping[str, Type], *, params: bool) -> Env:
-    """Give the environment of the API server for the expression at a path of a policy.
+    """Return the environment of the API server for the expression at a path of a policy.
 
     `variables` are those that are declared before it, `params` says that the policy has a paramKind.
     """
@@ -250,7 +250,7 @@ _KEPT: Final = frozenset({TypeKind.PRIMITIVE, TypeKind.NULL, TypeKind.WELL_KNOWN
 
 
 def field_type(kind: Type) -> Type:
-    """Give the type a variable has as a field: plain types, lists and maps are kept, the rest is dyn."""
+    """Return the type a variable has as a field: plain types, lists and maps are kept, the rest is dyn."""
     if kind.kind in (TypeKind.LIST, TypeKind.MAP):
         return Type(kind.name, tuple(map(field_type, kind.params)), kind.kind)
     return kind if kind.kind in _KEPT else DYN

@@ -68,7 +68,7 @@ Piece = BundleRest | list[PolicyHead] | list[dict[str, Any]]
 
 
 def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
-    """Give a bundle in pieces; `documents` are those that it was assembled of, Lists taken apart."""
+    """Yield a bundle in pieces; `documents` are those that it was assembled of, Lists taken apart."""
     bindings: dict[tuple[bool, str], list[Document]] = {}
     lines = {}
     for document in documents:
@@ -132,7 +132,7 @@ class LazyPolicy:
     handed_on: bool = False
 
     def compile(self) -> Policy:
-        """Give the whole policy. It was compiled before, by the process that packed it: this does not fail."""
+        """Return the whole policy. It was compiled before, by the process that packed it: this does not fail."""
         if self.compiled is None:
             documents = [replace(d, lines=self.lines.get(d.file, ())) for d in pickle.loads(self.body)]  # noqa: S301
             (self.compiled,) = assemble(documents).policies
@@ -205,7 +205,7 @@ class LazyBundle:
                 yield
 
     def part(self, only: str) -> Bundle:
-        """Give the policies of one webhook call, `fail` or `ignore`, or all; each is compiled for its first request."""
+        """Return the policies of one webhook call, `fail` or `ignore`, or all; each is compiled on first use."""
         found = {id(policy.stub): policy for policy in self.policies if only in ("", policy.call)}
         stubs = [policy.stub for policy in found.values()]
         made = Bundle.of(stubs, objects=self.objects, exceptions=self.whole.exceptions)
@@ -217,7 +217,7 @@ class LazyBundle:
 
 
 def _stub(head: PolicyHead) -> Policy:
-    """Give a policy that matches as the whole one does, bindings left aside.
+    """Return a policy that matches as the whole one does, bindings left aside.
 
     The kind of its parameters is the very object that the whole one has: each review looks it up, and equal is slower.
     """

@@ -8,7 +8,7 @@ from webhook.documents import Document, Path, YamlNode
 
 
 def entries(document: Document) -> Iterator[Document]:
-    """Give the objects of a `v1 List`, one document each; any other document as it is."""
+    """Yield the objects of a `v1 List`, one document each; any other document as it is."""
     value = document.value
     if not isinstance(value, dict) or value.get("apiVersion") != "v1" or not str(value.get("kind")).endswith("List"):
         yield document
@@ -22,7 +22,7 @@ def entries(document: Document) -> Iterator[Document]:
 
 
 def _by_item(table: dict[Path, YamlNode]) -> dict[str | int, dict[Path, YamlNode]]:
-    """Give what stands below each item, in one walk: a cluster's List has thousands of items."""
+    """Return what stands below each item, in one walk: a cluster's List has thousands of items."""
     found: dict[str | int, dict[Path, YamlNode]] = {}
     for path, node in table.items():
         if len(path) > 1 and path[0] == "items":
@@ -31,7 +31,7 @@ def _by_item(table: dict[Path, YamlNode]) -> dict[str | int, dict[Path, YamlNode
 
 
 def below(document: Document, path: Path) -> Document:
-    """Give the part of a document at `path` as a document of its own."""
+    """Return the part of a document at `path` as a document of its own."""
     return Document(
         document.at(path), document.file, document.lines, _cut(document.nodes, path), _cut(document.keys, path)
     )

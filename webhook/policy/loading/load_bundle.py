@@ -40,7 +40,7 @@ def load_bundle(paths: Iterable[Path]) -> Bundle:
 
 
 def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path]:
-    """Give the policy files of some paths, each once, in the order of their names."""
+    """Yield the policy files of some paths, each once, in the order of their names."""
     seen: set[Path] = set()
     for path in paths:
         if not _exists(path):
@@ -74,12 +74,12 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _locked(path: Path) -> bool:
-    """Say whether a folder may not be looked into: reading it tells why."""
+    """Return whether a folder cannot be listed; reading it raises the reason."""
     return path.is_dir() and not os.access(path, os.R_OK | os.X_OK)
 
 
 def is_suite(path: Path) -> bool:
-    """Say whether a file holds tests by its name: `suite.yaml`, `gpu.suite.yaml`."""
+    """Return whether a file holds tests by its name: `suite.yaml`, `gpu.suite.yaml`."""
     return path.stem == "suite" or path.stem.endswith(".suite")
 
 

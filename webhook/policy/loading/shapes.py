@@ -70,7 +70,7 @@ def record(required: str = "", **fields: Shape) -> Record:
 
 
 def check(document: Document, shape: Shape, path: Path = ()) -> Iterator[Diagnostic]:
-    """Give what is wrong with the value at `path`: POL001 unknown field, POL002 missing, POL003 wrong type or word."""
+    """Yield what is wrong with the value at `path`: POL001 unknown field, POL002 missing, POL003 wrong type or word."""
     value = document.at(path)
     if value is None or isinstance(shape, Anything):
         return

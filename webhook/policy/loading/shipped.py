@@ -20,13 +20,13 @@ LIBRARY: Final = "library"
 
 
 def references() -> list[str]:
-    """Give the references of all shipped policies, sorted."""
+    """Return the references of all shipped policies, sorted."""
     found = {child.parent.name for folder in FOLDERS for child in folder.glob("*/policy.yaml")}
     return sorted(f"{PREFIX}{name}" for name in found)
 
 
 def located(path: str | Path) -> Path:
-    """Give the folder that a reference stands for; any other path as it is. Raises ValueError on an unknown policy."""
+    """Return the folder of a reference; any other path as it is. Raises ValueError on an unknown policy."""
     text = Path(path).as_posix()
     if not text.startswith(PREFIX):
         return Path(path)
@@ -40,15 +40,15 @@ def located(path: str | Path) -> Path:
 
 
 def library_names() -> list[str]:
-    """Give the names of the policies of the library, sorted."""
+    """Return the names of the policies of the library, sorted."""
     return sorted({path.parent.name for folder in FOLDERS for path in folder.glob(f"{LIBRARY}/*/policy.yaml")})
 
 
 def library_folder(name: str) -> Path:
-    """Give the folder of a policy of the library; raises StopIteration where there is none of this name."""
+    """Return the folder of a policy of the library; raises StopIteration where there is none of this name."""
     return next(there for folder in FOLDERS if (there := folder / LIBRARY / name).is_dir())
 
 
 def is_shipped(path: Path) -> bool:
-    """Say whether a path is within the files that come with Sluice."""
+    """Return whether a path is within the files that come with Sluice."""
     return any(path.resolve().is_relative_to(folder) for folder in FOLDERS)

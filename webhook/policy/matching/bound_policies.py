@@ -58,15 +58,15 @@ class BoundPolicy:
         )
 
     def selects(self, target: EvaluationTarget) -> bool:
-        """Say whether the labels of a target are right."""
+        """Return whether the labels of a target match."""
         return all(matcher.selects(target.object, target.old) for matcher in self.selecting)
 
     def in_namespace(self, labels: Labels | None) -> bool:
-        """Say whether the namespace's labels are right; None for what is in no namespace."""
+        """Return whether the namespace's labels match; None for an object without a namespace."""
         return all(matcher.in_namespace(labels) for matcher in self.matchers)
 
     def named(self, request: Request) -> bool:
-        """Say whether the request's name and scope are right."""
+        """Return whether the request's name and scope match."""
         return all(matcher.named(request) for matcher in self.naming)
 
 
@@ -95,7 +95,7 @@ class BoundPolicies:
         self._chosen: dict[int, tuple[Labels, tuple[BoundPolicy, ...]]] = {}
 
     def choose(self, labels: Labels | None, request: Request) -> Sequence[BoundPolicy]:
-        """Give the policies for a request in a namespace with these labels; None for what is in none."""
+        """Return the policies for a request in a namespace with these labels; None for what is in none."""
         policies = self.all if labels is None else self._in_namespace(labels)
         for bound in policies:
             if bound.naming and not bound.named(request):

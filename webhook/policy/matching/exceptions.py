@@ -27,7 +27,7 @@ class PolicyException:
     enabled: bool = True
 
     def covers(self, request: Request, obj: dict[str, Any] | None, old: dict[str, Any] | None, now: float) -> bool:
-        """Say whether the exception is in force, for this request, and has not expired."""
+        """Return whether the exception is in force, for this request, and has not expired."""
         if not self.enabled or now >= self.expires:
             return False
         if self.namespaces and not any(fnmatchcase(request.namespace, p) for p in self.namespaces):
@@ -43,7 +43,7 @@ def excused(
     old: dict[str, Any] | None,
     now: float,
 ) -> frozenset[str]:
-    """Give the names of the policies that do not apply to the request at this time."""
+    """Return the names of the policies that do not apply to the request at this time."""
     found = [e.policies for e in exceptions if e.covers(request, obj, old, now)]
     return frozenset().union(*found)
 

@@ -64,7 +64,7 @@ class Index:
         self.known: dict[Fields, BoundPolicies] = {}
 
     def policies_for(self, request: Request) -> BoundPolicies:
-        """Give the policies for requests of this kind."""
+        """Return the policies for requests of this kind."""
         key = fields_of(request)
         found = self.known.get(key)
         if found is None:
@@ -100,13 +100,13 @@ def entry_for(policy: Policy, target: ResourceOperation) -> MatchedPolicy | None
 
 
 def targets_of(policy: Policy, target: ResourceOperation) -> tuple[ResourceOperation, ...]:
-    """Give the kinds of request by which a policy is chosen: for pod templates as for Pods, else the request's own."""
+    """Return the kinds of request that select a policy: for pod templates those of Pods, else the request's own."""
     if policy.expand and is_job(target):
         return ResourceOperation(*_PODS, "", target.operation), target
     return (target,)
 
 
 def is_job(target: ResourceOperation) -> bool:
-    """Say whether requests of this kind carry pod templates that a policy on Pods is expanded into."""
+    """Return whether requests of this kind carry pod templates that a policy on Pods is expanded into."""
     resource = (target.group, target.resource)
     return not target.sub_resource and resource in BY_RESOURCE and resource != ("", "pods")

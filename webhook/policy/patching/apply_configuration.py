@@ -84,7 +84,7 @@ class FieldSchema:
         self.below: dict[str, FieldSchema] = {}
 
     def step(self, name: str) -> FieldSchema:
-        """Give the place of a field. Raises NotApplicable where there is none."""
+        """Return the place of a field. Raises NotApplicable where there is none."""
         found = self.below.get(name)
         if found is None:
             if self.map is None:
@@ -99,7 +99,7 @@ class FieldSchema:
 
 
 def merged(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole: bool = True) -> dict[str, Any]:
-    """Give the object with a fragment merged in, or the same object where it changes nothing. Raises MutationError.
+    """Return the object with a fragment merged in, or the same object where it changes nothing. Raises MutationError.
 
     `given` is what the expression was given: lists and maps in it are JSON, others are values of the language. A
     `whole` object is converted to the Go type of its kind and back, as the API server does after each mutation; a
@@ -128,7 +128,7 @@ def merged(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole:
 
 
 def fragment_of(value: ObjectValue, given: Given) -> dict[str, Any]:
-    """Give what an ApplyConfiguration merges in. Raises MutationError where a map in it has keys that are no texts."""
+    """Return what an ApplyConfiguration merges in. Raises MutationError if a map has keys that are not strings."""
     try:
         return native(value, given)
     except NotNative:
@@ -137,13 +137,13 @@ def fragment_of(value: ObjectValue, given: Given) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _field_schema(api_version: str, kind: str, whole: bool) -> FieldSchema | None:
-    """Give where fragments of a kind start, None where none goes straight; as many as kinds with mutating policies."""
+    """Return where fragments of a kind start, None if there is no fast form."""
     gvk = gvk_of({"apiVersion": api_version, "kind": kind})
     return field_schema(schema_of(gvk), converted=whole and is_built_in(gvk))
 
 
 def field_schema(schema: Schema, *, converted: bool = False) -> FieldSchema | None:
-    """Give where the fragments of a kind start; None where its apiVersion and kind are no texts.
+    """Return where the fragments of a kind start; None where its apiVersion and kind are no texts.
 
     `converted`: an object of the kind is converted after each mutation.
     """
@@ -155,7 +155,7 @@ def field_schema(schema: Schema, *, converted: bool = False) -> FieldSchema | No
 
 
 def fast_merged(schema: FieldSchema, obj: dict[str, Any], value: ObjectValue) -> dict[str, Any]:
-    """Give the object, whose apiVersion and kind are texts, with a fragment merged in; the same one if nothing changes.
+    """Return the object, whose apiVersion and kind are strings, with a fragment merged in; itself if nothing changes.
 
     Raises NotApplicable.
     """
@@ -201,7 +201,7 @@ def _merge_object(schema: FieldSchema, left: Any, value: ObjectValue) -> Any:
 
 
 def _empty(schema: FieldSchema, left: Any) -> Any:
-    """Give what an empty map makes where no map is; beside one that is empty, too, it is not ordinary."""
+    """Return what an empty map makes where no map is; beside one that is empty, too, it is not ordinary."""
     if schema.converted is not None or type(left) is dict:
         raise NotApplicable
     return {}

@@ -26,7 +26,7 @@ class InternalError(MutationError):
 
 
 def patched(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole: bool = True) -> dict[str, Any]:
-    """Give the object with the operations done, or the same object where they change nothing. Raises MutationError.
+    """Return the object with the operations done, or the same object where they change nothing. Raises MutationError.
 
     Where a `test` does not hold the object stays as it was. `given` and `whole` are as in `apply_configuration.merged`.
     """
@@ -53,7 +53,7 @@ def patched(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole
 
 
 def operation(step: Any, given: Given) -> patch.Operation:
-    """Give one operation of a JSON patch from the value that stands for it. Raises MutationError."""
+    """Return one operation of a JSON patch from the value that stands for it. Raises MutationError."""
     if not isinstance(step, JSONPatchValue):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")
     if step.value is ABSENT:
@@ -72,7 +72,7 @@ def _native(value: ObjectValue, given: Given) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Give a CEL value as JSON: whole numbers beyond 2**53 as strings, bytes in base64, times as texts.
+    """Return a CEL value as JSON: whole numbers beyond 2**53 as strings, bytes in base64, times as texts.
 
     Raises MutationError for values that JSON has no form for, and for objects inside lists and maps, on which the API
     server crashes.
@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
 
 
 def struct(value: Any) -> Any:
-    """Give the fields of an object as the JSON of a protobuf Struct: every number goes through a double.
+    """Return the fields of an object as the JSON of a protobuf Struct: every number goes through a double.
 
     Raises MutationError for what is neither JSON nor a whole number without sign nor bytes.
     """
@@ -114,7 +114,7 @@ def struct(value: Any) -> Any:
 
 
 def number(value: float) -> int | float:
-    """Give a double as it reads after it was written as JSON: whole ones below 2**63 as int, by their shortest digits.
+    """Return a double as it is after a round trip through JSON: whole ones below 2**63 as int, the shortest digits.
 
     Raises MutationError for those that JSON has not.
     """
@@ -135,7 +135,7 @@ def _plain_map(value: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _text_key(key: Any) -> str:
-    """Give a key that is no plain text; an optional one counts as what it holds."""
+    """Return a key that is no plain text; an optional one counts as what it holds."""
     key = bare(key)
     found = key.value if isinstance(key, Optional) and key.present else key
     if not isinstance(found, str):

@@ -52,7 +52,7 @@ class Given:
 
 
 def native(value: ObjectValue, given: Given | None = None, empty: list[Any] | Foreign = NIL) -> dict[str, Any]:
-    """Give the fields of an object as JSON; what JSON has no form for becomes `Foreign`.
+    """Return the fields of an object as JSON; what JSON has no form for becomes `Foreign`.
 
     `empty` is what an empty list that the expression wrote becomes: the structured merge sees Go's nil slice. Raises
     NotNative where a map that is one of its own fields has other keys than texts.
@@ -120,7 +120,7 @@ class _Conversion:
 
 
 def _key(key: Any) -> str:
-    """Give a map's key; an optional one counts as what it holds. Raises NotNative."""
+    """Return a map's key; an optional one counts as what it holds. Raises NotNative."""
     key = bare(key)
     if isinstance(key, Optional) and key.present:
         key = key.value

@@ -35,13 +35,13 @@ class Origin:
     paths: tuple[tuple[int, Path], ...]
 
     def name(self, offset: int) -> str:
-        """Give the place and the name of the rule at an offset of the program's text."""
+        """Return the place and the name of the rule at an offset of the program's text."""
         start, path = self._at(offset)
         rule = ".".join(str(part) for part in path[1:])
         return f"{self.document.text_place(path, max(0, offset - start))}: rule {rule}"
 
     def path_at(self, offset: int) -> Path:
-        """Give the path of what is written at an offset of the program's text."""
+        """Return the path of what is written at an offset of the program's text."""
         return self._at(offset)[1]
 
     def _at(self, offset: int) -> tuple[int, Path]:
@@ -125,7 +125,7 @@ class Source:
             return None
 
     def _text(self, path: Path) -> str | None:
-        """Give the expression at a path; what is no text was told when the fields were checked."""
+        """Return the expression at a path; what is no text was told when the fields were checked."""
         text = self.document.at(path)
         return text if isinstance(text, str) else None
 
@@ -141,7 +141,7 @@ class Source:
             return None
 
     def _bound(self, program: cel.Program, sees: Mapping[str, Type]) -> Call:
-        """Give the call with the parameters put in, and the core's times made timestamps where they are read."""
+        """Return the call with the parameters put in, and the core's times made timestamps where they are read."""
         call, read, constants = program.call, reads_of(program), self._constants(program)
         times = [at for at, (name, type_) in enumerate(sees.items()) if type_ == TIMESTAMP and name in read]
         if times:
@@ -178,7 +178,7 @@ def _list_of(texts: Sequence[str]) -> tuple[str, list[int]]:
 
 
 def timestamp(milliseconds: int) -> Timestamp:
-    """Give a time of the core as a CEL timestamp."""
+    """Return a time of the core as a CEL timestamp."""
     return Timestamp(milliseconds // 1000, milliseconds % 1000 * 1_000_000)
 
 
@@ -197,7 +197,7 @@ def _as_tuple(call: Call) -> Call:
 
 
 def _fixed(call: Call, fix: Fix, program: cel.Program) -> Call:
-    """Give a call whose result is looked at."""
+    """Return a call whose result is looked at."""
 
     def fixed(*values: Any) -> Any:
         try:
@@ -209,7 +209,7 @@ def _fixed(call: Call, fix: Fix, program: cel.Program) -> Call:
 
 
 def _ordered(call: Call, fixes: Sequence[tuple[int, int, Fix]], program: cel.Program) -> Call:
-    """Give a call for sort keys, some of which (index, offset of the text, how) must be made comparable."""
+    """Return a call for sort keys, some of which (index, offset of the text, how) must be made comparable."""
 
     def ordered(*values: Any) -> tuple[Any, ...]:
         keys = list(call(*values))

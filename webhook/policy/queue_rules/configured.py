@@ -51,7 +51,7 @@ def read_published(text: str) -> tuple[Configured, str]:
 
 
 def configured(settings: QueueSettings, names: Sequence[str] = (KUEUE,)) -> Configured:
-    """Give the rules for settings; the files that were named go over `kueue`, or `kueue-fair` for fair sharing."""
+    """Return the rules for settings; the files that were named go over `kueue`, or `kueue-fair` for fair sharing."""
     stated = {GATES[gate]: on for gate, on in settings.feature_gates.items() if gate in GATES}
     over: dict[str, Any] = dict(stated)
     chosen = tuple(names)
@@ -73,7 +73,7 @@ def _parameters(settings: QueueSettings) -> dict[str, object]:
 
 
 def _times(waiting: WaitForPodsReady) -> dict[str, object]:
-    """Give the parameters of `pods-ready`."""
+    """Return the parameters of `pods-ready`."""
     again = waiting.requeuing
     return {
         "timeout": waiting.timeout,

@@ -33,7 +33,7 @@ class EvictCondition:
     text: Compiled | None
 
     def rules(self) -> tuple[Compiled, ...]:
-        """Give its expressions."""
+        """Return its expressions."""
         return tuple(rule for rule in (self.expression, self.not_before, self.text) if rule is not None)
 
 
@@ -99,7 +99,7 @@ class FileRules:
         return bool(self.conditions)
 
     def admit(self, workload: Workload, queue: ClusterQueue, facts: UsageFacts, now: int) -> AdmitDenial | None:
-        """Give the first condition that does not hold."""
+        """Return the first condition that does not hold."""
         values = (workload, queue, facts, now)
         for condition in self.conditions:
             if condition.expression.call(*values) is not True:
@@ -108,7 +108,7 @@ class FileRules:
         return None
 
     def evict(self, workload: Workload, queue: ClusterQueue, local: LocalQueue, now: int) -> Departure | None:
-        """Give the first reason that holds now, else the one that does soonest; one that fails hides no other."""
+        """Return the first reason that holds now, else the one that does soonest; one that fails hides no other."""
         values = (workload, queue, local, now)
         found: tuple[int, EvictCondition] | None = None
         failed: cel.EvalError | None = None
@@ -134,7 +134,7 @@ class FileRules:
         return bool(self.comparisons[strategy](shares))
 
     def failed(self, error: Exception) -> str:
-        """Say which rule failed, as `file:line:column: rule path: why`."""
+        """Return the rule that failed, as `file:line:column: rule path: why`."""
         if not isinstance(error, cel.EvalError) or not isinstance(error.program, cel.Program):
             return str(error)
         origin = self.origins.get(error.program)

@@ -65,7 +65,7 @@ def rules_among(documents: Iterable[Document], names: Sequence[str] | None = Non
 
 
 def chosen(documents: Iterable[Document], names: Iterable[str]) -> list[RuleFile]:
-    """Give the QueuePolicies of these names, each once and behind those it `extends`: what comes later wins.
+    """Return the QueuePolicies of these names, each once and behind those it `extends`: what comes later wins.
 
     Raises SourceError on a name that is neither among the documents nor shipped.
     """
@@ -87,7 +87,7 @@ def load_rules(
 
 
 def mistakes_in(documents: Iterable[Document]) -> list[Diagnostic]:
-    """Give what is wrong with QueuePolicies, each loaded by itself over what it extends among them."""
+    """Return what is wrong with QueuePolicies, each loaded by itself over what it extends among them."""
     found: dict[Diagnostic, None] = {}
     known = list(documents)
     for document in known:
@@ -100,12 +100,12 @@ def mistakes_in(documents: Iterable[Document]) -> list[Diagnostic]:
 
 
 def names_of(documents: Iterable[Document]) -> tuple[str, ...]:
-    """Give the names of QueuePolicies in their order."""
+    """Return the names of QueuePolicies in their order."""
     return tuple(str(document.at(("metadata", "name"))) for document in documents)
 
 
 def shipped() -> list[str]:
-    """Give the names of the rules that come with Sluice, sorted."""
+    """Return the names of the rules that come with Sluice, sorted."""
     files = (path for folder in SHIPPED for path in folder.glob("*/policy.yaml"))
     return sorted({path.parent.name for path in files if "\nkind: QueuePolicy\n" in path.read_text(encoding="utf-8")})
 
@@ -137,11 +137,11 @@ class _Finder:
         return rules_from(in_order(files), parameters, settings, self.problems)
 
     def all_asked(self, names: Iterable[str]) -> list[RuleFile]:
-        """Give the files of names or paths that a user gave. Raises SourceError where there is none."""
+        """Return the files of names or paths that a user gave. Raises SourceError where there is none."""
         return [file for name in names for file in self.asked(name)]
 
     def asked(self, name: str) -> list[RuleFile]:
-        """Give the files of a name or path that a user gave. Raises SourceError where there is none."""
+        """Return the files of a name or path that a user gave. Raises SourceError where there is none."""
         if name in self.known:
             return [self.file(self.known[name])]
         if (path := _found(name, Path())) is not None:
@@ -155,14 +155,14 @@ class _Finder:
         raise SourceError([Diagnostic("RUL006", Place(name), message, hint=hint)])
 
     def read(self, path: Path) -> list[Document]:
-        """Give the QueuePolicies of a file."""
+        """Return the QueuePolicies of a file."""
         path = path.resolve()
         if path not in self._read:
             self._read[path] = [d for d in read_file(path) if d.at(("kind",)) == "QueuePolicy"]
         return self._read[path]
 
     def file(self, document: Document) -> RuleFile:
-        """Give a document with all that it extends."""
+        """Return a document with all that it extends."""
         if id(document) not in self._made:
             self._way.append(id(document))
             named = document.at(("spec", "extends"))
@@ -175,7 +175,7 @@ class _Finder:
         return self._made[id(document)]
 
     def _base(self, name: str, above: Document, at: int) -> list[RuleFile]:
-        """Give the files of a name in the `extends` of a document."""
+        """Return the files of a name in the `extends` of a document."""
         path = ("spec", "extends", at)
         if name in self.known and self.known[name] is not above:
             found = [self.known[name]]
@@ -194,7 +194,7 @@ class _Finder:
         return [self.file(document) for document in found]
 
     def _lowest(self, document: Document) -> list[RuleFile]:
-        """Give what lies below a file that extends nothing: `kueue`, unless the file is that or a copy of it."""
+        """Return what lies below a file that extends nothing: `kueue`, unless the file is that or a copy of it."""
         mine, file = self.known.get(DEFAULT), _found(DEFAULT, Path())
         if mine is not None and id(mine) not in self._way:
             return [self.file(mine)]
@@ -204,7 +204,7 @@ class _Finder:
 
 
 def _found(name: str, folder: Path) -> Path | None:
-    """Give the file of shipped rules of this name, else the file, or the one in a folder, at this path."""
+    """Return the file of shipped rules of this name, else the file, or the one in a folder, at this path."""
     if name in shipped():
         return next(file for where in SHIPPED if (file := where / name / "policy.yaml").is_file())
     try:

@@ -144,7 +144,7 @@ def _comparisons(source: Source, stated: Any) -> Iterator[tuple[str, Compiled]]:
 
 
 def _check_strategies(loaded: _LoadedRules, settings: Settings, file: RuleFile | None) -> Iterator[Diagnostic]:
-    """Give the strategies that no comparison is named by; `file` names them, or a caller where it is None."""
+    """Yield the strategies that no comparison is named by; `file` names them, or a caller where it is None."""
     for index, name in enumerate(settings.strategies):
         if name not in loaded.allowed:
             hint = (
@@ -158,7 +158,7 @@ def _check_strategies(loaded: _LoadedRules, settings: Settings, file: RuleFile |
 
 
 def _check_fair(loaded: _LoadedRules, settings: Settings) -> Iterator[Diagnostic]:
-    """Give what fair sharing needs and no file has."""
+    """Yield the points that fair sharing needs and no file has."""
     missing = [".".join(p.path) for p in POINTS if p.method in FAIR and p.method not in loaded.points]
     missing += [] if loaded.allowed else ["preempt.allowed"]
     if settings.fair and missing:
@@ -171,7 +171,7 @@ def _check_fair(loaded: _LoadedRules, settings: Settings) -> Iterator[Diagnostic
 
 
 def _check_complete(loaded: _LoadedRules, lowest: RuleFile) -> Iterator[Diagnostic]:
-    """Give the points that no file has: an edit of the lowest has lost them."""
+    """Yield the points that no file has: an edit of the base file has removed them."""
     lost = [".".join(p.path) for p in POINTS if p.method not in loaded.points and p.method not in FAIR]
     if lost and not loaded.problems:
         message = f"rule points that no file defines: {', '.join(lost)}"

@@ -38,7 +38,7 @@ _OBJECT: Final = re.compile(r"webhook\.[\w.]+")
 
 
 def mistakes(document: Document, path: Path, error: cel.CompileError, names: Iterable[str]) -> Iterator[Diagnostic]:
-    """Give what a compiler says of the expression at a path; `names` are the variables that it may use."""
+    """Yield the compiler's findings for the expression at a path; `names` are the variables that it may use."""
     for issue in error.issues:
         offset, length, message, hint = max(0, issue.offset), max(1, issue.length), issue.message, ""
         if match := _FIELD.search(message):
@@ -53,12 +53,12 @@ def mistakes(document: Document, path: Path, error: cel.CompileError, names: Ite
 
 
 def _behind_dot(text: str, offset: int) -> int:
-    """Give where a field's name begins: the compiler points at the dot before it."""
+    """Return where a field's name begins: the compiler points at the dot before it."""
     return offset + len(text[offset:]) - len(text[offset:].lstrip(".? \n"))
 
 
 def _at_name(text: str, offset: int, name: str) -> int:
-    """Give where a function's name begins: the compiler points at the bracket behind it."""
+    """Return where a function's name begins: the compiler points at the bracket behind it."""
     before = text[:offset].rstrip()
     return len(before) - len(name) if before.endswith(name) and not text.startswith(name, offset) else offset
 
@@ -79,7 +79,7 @@ def _object(type_name: str) -> str:
 
 
 def _compared(type_name: str) -> str:
-    """Say which fields an object has that was used like a plain value."""
+    """Return which fields an object has that was used like a plain value."""
     fields = host.fields(type_name)
     return f"{_object(type_name)} is an object with the fields {', '.join(fields)}" if fields else ""
 

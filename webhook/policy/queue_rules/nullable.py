@@ -18,7 +18,7 @@ Scope = Mapping[str, Type]
 
 
 def unknown_fields(program: Program) -> tuple[Issue, ...]:
-    """Give the fields that an expression reads and that no object has; the checker told of all others."""
+    """Return the fields that an expression reads and that no object has; the checker told of all others."""
     return tuple(_unknown(program, program.checked.root, {}))
 
 
@@ -39,7 +39,7 @@ def _unknown(program: Program, node: Node, scope: Scope) -> Iterator[Issue]:
 
 
 def _type(program: Program, node: Node, scope: Scope) -> Type | None:
-    """Give the type of an expression, as if nothing in it were null; None where it is not known."""
+    """Return the type of an expression, as if nothing in it were null; None where it is not known."""
     known = program.checked.types.get(node.id)
     if known is not None and known != DYN:
         return known

@@ -15,7 +15,7 @@ _TYPES: Final[Mapping[type, Type]] = {bool: BOOL, int: INT, float: DOUBLE, str: 
 
 
 def type_of(value: Any) -> Type:
-    """Give the type of a parameter; what is in a list or map has one if all of it has the same."""
+    """Return the type of a parameter; what is in a list or map has one if all of it has the same."""
     if isinstance(value, list):
         return list_of(_common(value))
     if isinstance(value, dict):
@@ -29,7 +29,7 @@ def _common(values: Sequence[Any]) -> Type:
 
 
 def parameters_of(file: RuleFile, files: Sequence[RuleFile]) -> dict[str, Any]:
-    """Give the parameters that a file's expressions see: its own, those of what it extends, as last replaced.
+    """Return the parameters that a file's expressions see: its own, those of what it extends, as last replaced.
 
     A file replaces a parameter of those that it extends, itself or by way of others; the last of `files` wins.
     """
@@ -45,18 +45,18 @@ def parameters_of(file: RuleFile, files: Sequence[RuleFile]) -> dict[str, Any]:
 
 
 def in_scope(file: RuleFile) -> list[RuleFile]:
-    """Give the files whose parameters a file sees: those it extends, the lowest first, and itself."""
+    """Return the files whose parameters a file sees: those it extends, the lowest first, and itself."""
     return [*reversed(list(dict.fromkeys(file.below()))), file]
 
 
 def declared_by(file: RuleFile) -> Mapping[str, Any]:
-    """Give the parameters that a file states itself."""
+    """Return the parameters that a file states itself."""
     stated = file.spec.get("parameters")
     return stated if isinstance(stated, dict) else {}
 
 
 def check_parameters(file: RuleFile) -> Iterator[Diagnostic]:
-    """Give the parameters of a file that it neither reads nor replaces, or that are of another type than those."""
+    """Yield the parameters of a file that it neither reads nor replaces, or that are of another type than those."""
     below = {name: (base, value) for base in in_scope(file)[:-1] for name, value in declared_by(base).items()}
     read = set(_READ.findall(_texts(file.spec)))
     for name, value in declared_by(file).items():
@@ -76,7 +76,7 @@ def _listed(names: set[str]) -> str:
 
 
 def _texts(value: Any) -> str:
-    """Give all texts of a value, one behind another."""
+    """Return all texts of a value, one behind another."""
     if isinstance(value, dict):
         return " ".join(map(_texts, value.values()))
     if isinstance(value, list):
@@ -102,7 +102,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _conform(value: Any, declared: Any) -> Any:
-    """Give ints as the doubles that were declared, in lists and maps as well."""
+    """Return ints as the doubles that were declared, in lists and maps as well."""
     if isinstance(declared, float) and type(value) is int:
         return float(value)
     if isinstance(value, dict) and type_of(declared) == map_of(STRING, DOUBLE):

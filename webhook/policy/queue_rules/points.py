@@ -98,7 +98,7 @@ ALLOWED: Final[Mapping[str, Type]] = {"shares": host_type(Shares)}
 
 
 def seen_at(path: Path) -> Mapping[str, Type] | None:
-    """Give what the expression at a path of a QueuePolicy sees; None where there is no rule point."""
+    """Return what the expression at a path of a QueuePolicy sees; None where there is no rule point."""
     match path:
         case ("spec", "admit", *_):
             return ADMIT

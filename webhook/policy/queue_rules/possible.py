@@ -38,7 +38,7 @@ EITHER: Final[Values] = frozenset({True, False})
 
 
 def possible(program: Program, known: Known = lambda _: UNKNOWN) -> Values | None:
-    """Give the texts, truths and nulls that an expression may give; None where it may give anything else."""
+    """Return the texts, truths and nulls that an expression may give; None where it may give anything else."""
     return _possible(program, program.checked.root, known)
 
 
@@ -74,7 +74,7 @@ def _call(program: Program, node: Call, known: Known) -> Values | None:
 
 
 def _pairs(program: Program, parts: tuple[Node, ...], known: Known) -> list[tuple[object, ...]] | None:
-    """Give every way in which some parts may come out together."""
+    """Return every way in which some parts may come out together."""
     found = [_possible(program, part, known) for part in parts]
     return None if None in found else list(product(*(values for values in found if values is not None)))
 
@@ -84,7 +84,7 @@ def _union(found: list[Values | None]) -> Values | None:
 
 
 def spares(candidate: Program, queue: ClusterQueue) -> bool:
-    """Say whether `preempt.candidate` can only say no to work of a queue, on behalf of other work of that queue."""
+    """Return whether `preempt.candidate` can only say no to work of a queue, on behalf of other work of that queue."""
 
     def known(path: tuple[str, ...]) -> object:
         if path == ("victim", "cluster_queue"):

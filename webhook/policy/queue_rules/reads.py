@@ -28,23 +28,23 @@ ANY_TIME: Final = 1
 
 
 def reads_of(program: Program) -> frozenset[str]:
-    """Give what an expression reads: `workload.queued_at`, `usage`; an object as a whole by its variable's name."""
+    """Return what an expression reads: `workload.queued_at`, `usage`; an object as a whole by its variable's name."""
     return frozenset(_reads(program, program.checked.root, frozenset()))
 
 
 def step_of(program: Program) -> int:
-    """Give how often an expression's answer may change with the time, in milliseconds; 0 where it does not read it."""
+    """Return how often an expression's result may change with time, in milliseconds; 0 if it does not read the time."""
     times = {name for name, type_ in program.env.variables.items() if type_ == TIMESTAMP}
     return finest(_steps(program.checked.root, times))
 
 
 def finest(steps: Iterable[int]) -> int:
-    """Give the smallest step of several; 0 where none reads the time."""
+    """Return the smallest step of several; 0 where none reads the time."""
     return min((step for step in steps if step), default=0)
 
 
 def union(reads: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Give all that several expressions read."""
+    """Return all that several expressions read."""
     return frozenset[str]().union(*reads)
 
 
@@ -64,7 +64,7 @@ def _reads(program: Program, node: Node, bound: frozenset[str]) -> Iterator[str]
 
 
 def path_of(program: Program, node: Node) -> tuple[str, ...] | None:
-    """Give a variable and the attributes behind it as far as they are of objects; None for any other form."""
+    """Return a variable and the attributes behind it as far as they are of objects; None for any other form."""
     if isinstance(node, Ident):
         return (node.name.removeprefix("."),)
     if not isinstance(node, Select) or (before := path_of(program, node.operand)) is None:

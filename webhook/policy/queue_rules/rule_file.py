@@ -28,14 +28,14 @@ class RuleFile:
         return spec if isinstance(spec, dict) else {}
 
     def below(self) -> Iterator[RuleFile]:
-        """Give all that it extends, itself or by way of others; some perhaps twice."""
+        """Yield all that it extends, itself or by way of others; some perhaps twice."""
         for base in self.bases:
             yield base
             yield from base.below()
 
 
 def in_order(files: Iterable[RuleFile]) -> list[RuleFile]:
-    """Give files and all that they extend, each once and behind what it extends: what comes later wins."""
+    """Return files and all that they extend, each once and behind what it extends: what comes later wins."""
     ordered: dict[RuleFile, None] = {}
 
     def add(file: RuleFile) -> None:

@@ -42,7 +42,7 @@ class Settings:
 
 
 def stated(spec: Mapping[str, Any]) -> dict[Setting, Any]:
-    """Give the settings that stand in a `spec`."""
+    """Return the settings that stand in a `spec`."""
     found: dict[Setting, Any] = {}
     for setting in ALL:
         value: Any = spec
@@ -54,7 +54,7 @@ def stated(spec: Mapping[str, Any]) -> dict[Setting, Any]:
 
 
 def merge(over: Mapping[Setting, Any], below: Mapping[Setting, Any]) -> dict[Setting, Any]:
-    """Put settings over others, each by itself; weights of resources are put over each other by resource."""
+    """Merge settings over others, one by one; weights of resources are merged by resource."""
     merged = {**below, **over}
     if WEIGHTS in over:
         merged[WEIGHTS] = {**below.get(WEIGHTS, {}), **over[WEIGHTS]}
@@ -77,7 +77,7 @@ def settings_of(values: Mapping[Setting, Any]) -> Settings:
 
 
 def check_durations(document: Document) -> Iterator[Diagnostic]:
-    """Give the durations of a QueuePolicy that are none."""
+    """Yield the invalid durations of a QueuePolicy."""
     for setting in DURATIONS:
         text = document.at(("spec", *setting))
         try:

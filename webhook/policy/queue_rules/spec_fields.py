@@ -31,7 +31,7 @@ _TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 
 
 def check_fields(document: Document) -> Iterator[Diagnostic]:
-    """Give what is wrong with the fields of a QueuePolicy: RUL001 unknown, RUL002 missing, wrong type, out of range."""
+    """Return the problems of the fields of a QueuePolicy: RUL001 unknown, RUL002 missing, wrong type, out of range."""
     if not isinstance(document.at(SPEC), dict):
         yield document.diagnostic(
             "RUL002", (), "a QueuePolicy must have a spec", hint="add spec: with the rules below it"

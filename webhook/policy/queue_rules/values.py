@@ -30,7 +30,7 @@ class BadValue(ValueError):
 
 
 def sortable(value: Any) -> Any:
-    """Give a key of a dynamic type as one that compares with every other: first by type, then by value.
+    """Return a key of a dynamic type as one that compares with every other: first by type, then by value.
 
     The order of types: null, bool, numbers (int, uint and double by their value, NaN as infinity), string, bytes,
     timestamp, duration, list (element by element). Raises BadValue for everything else.
@@ -48,7 +48,7 @@ def sortable(value: Any) -> Any:
 
 
 def key_fix(type_: Type) -> Fix | None:
-    """Give what makes keys of a static type comparable, None where they are. Raises BadValue where they cannot be."""
+    """Return what makes keys of a static type comparable, None where they are. Raises BadValue where they cannot be."""
     if type_ in _ORDERED:
         return None
     if type_ == DOUBLE:
@@ -59,7 +59,7 @@ def key_fix(type_: Type) -> Fix | None:
 
 
 def result_fix(method: str, wanted: Type, found: Type, values: Collection[object] | None) -> Fix | None:
-    """Give what looks at the results of a point that gives `wanted`; None where the static type `found` will do.
+    """Return what looks at the results of a point that gives `wanted`; None where the static type `found` will do.
 
     `values` are all that the expression may give, None where that is not known.
     """
@@ -76,7 +76,7 @@ def result_fix(method: str, wanted: Type, found: Type, values: Collection[object
 
 
 def _number(value: Any) -> Any:
-    """Give NaN as infinity: what cannot be told comes last."""
+    """Return NaN as infinity: it sorts last."""
     return value if value == value else inf
 
 

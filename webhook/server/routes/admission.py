@@ -83,7 +83,7 @@ def _request(body: bytes | bytearray) -> Request:
 
 
 async def _warmed(warm: asyncio.Event, seconds: float) -> None:
-    """Let a request that comes right after the start wait until the facts of the cluster are known."""
+    """Hold requests that come right after the start until the facts of the cluster are known."""
     try:
         async with asyncio.timeout(seconds):
             await warm.wait()

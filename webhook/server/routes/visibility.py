@@ -40,10 +40,10 @@ class Queues(Protocol):
     """Gives what waits, None where there is no such queue."""
 
     def of_cluster_queue(self, name: str, limit: int, offset: int) -> list[dict[str, Any]] | None:
-        """Give what waits in a ClusterQueue."""
+        """Return what waits in a ClusterQueue."""
 
     def of_local_queue(self, namespace: str, name: str, limit: int, offset: int) -> list[dict[str, Any]] | None:
-        """Give what waits in a LocalQueue."""
+        """Return what waits in a LocalQueue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class VisibilityApp:
 
 
 def check_of(request: web.BaseRequest, parts: dict[str, str]) -> Check:
-    """Give what is to be asked of the authorizer: may the user that the front proxy names read this queue?
+    """Return the question to the authorizer: may the user that the front proxy names read this queue?
 
     Raises StatusError where nobody is named.
     """
@@ -142,7 +142,7 @@ def _json(document: object) -> web.Response:
 
 
 def _discovery() -> dict[str, dict[str, Any]]:
-    """Give the documents by path."""
+    """Return the documents by path."""
     versions = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
     group = {"name": GROUP, "versions": versions, "preferredVersion": versions[0]}
     documents: dict[str, dict[str, Any]] = {

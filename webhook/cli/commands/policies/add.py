@@ -71,7 +71,7 @@ def _folder() -> Path:
 
 
 def _next(added: Sequence[LibraryPolicy], folder: Path) -> None:
-    """Say what is left to do: parameters, queue rules, and the test."""
+    """Print what is left to do: parameters, queue rules, and the test."""
     click.echo("\nnext:")
     for policy in added:
         if policy.parameters:

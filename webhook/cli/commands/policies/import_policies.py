@@ -117,7 +117,7 @@ def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: li
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Give a file as it is; of a folder all YAML and JSON below it, of hidden folders the tests, and what is locked."""
+    """Yield a file as it is; of a folder all YAML and JSON below it, hidden folders left out except tests and locks."""
     if not path.is_dir():
         yield path
         return

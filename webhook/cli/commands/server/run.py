@@ -100,7 +100,7 @@ def run(
 
 
 def _in_force(policies: tuple[Path, ...], rules: tuple[str, ...]) -> Config:
-    """Give a configuration of this machine alone: policies, rules and features of the queues as all commands have them.
+    """Return a configuration for this machine: policies, queue rules and features are those of all commands.
 
     Where neither options nor `.sluice.yaml` name policies, all that are shipped are in force. Raises SourceError.
     """
