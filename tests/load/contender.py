@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.chart.helm import helm
 from tests.controlplane.build import binary, cache_home
 from tests.controlplane.golang import go_command
 from tests.load.api_server import Work, followed
@@ -113,6 +114,7 @@ class Ring:
         certificates, restricted = self.home / "certs", self.home / "sluice.kubeconfig"
         made = [sys.executable, "-m", "webhook.cli.main", "certs", "--cert-dir", certificates]
         subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
+        helm()  # built before the runner starts: it would end while the account is made
         return (
             f'{sys.executable} -m tests.load.account "$@" {restricted}\nset -- --kubeconfig {restricted}\n'
             f"exec {sys.executable} -m webhook.cli.main {SERVE} --cert-dir {certificates}"
