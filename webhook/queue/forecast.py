@@ -109,7 +109,7 @@ def _ahead(state: State, queue: PendingQueue, workload: Workload) -> int:
 
 
 def _front(queue: PendingQueue, most: int) -> list[Entry]:
-    return nsmallest(most, queue.waiting(), key=queue.place_of())
+    return queue.first(nsmallest(most, queue.heads(), key=queue.place_of()), most)
 
 
 def _calm(workload: Workload) -> Workload:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from webhook.api.scopes import Scopes
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
+from webhook.kube.times import time_text
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused
 from webhook.store.objects import (
     ALL,
@@ -112,7 +113,7 @@ class MemoryStore:
         if key in self._objects.get(kind, {}):
             raise AlreadyExists(f"{kind[1]} {'/'.join(key)} already exists")
         meta.setdefault("uid", self._new_uid())
-        meta.setdefault("creationTimestamp", _stamp(self._now()))
+        meta.setdefault("creationTimestamp", time_text(self._now()))
         meta["generation"] = 1
         return self._write(EventType.ADDED, kind, key, new, dry_run)
 
@@ -158,7 +159,7 @@ class MemoryStore:
             raise Conflict(f"{kind[1]} {'/'.join(key)} was replaced by another object")
         if old["metadata"].get("finalizers"):
             if not old["metadata"].get("deletionTimestamp"):
-                marked = merge(old, {"metadata": {"deletionTimestamp": _stamp(self._now())}})
+                marked = merge(old, {"metadata": {"deletionTimestamp": time_text(self._now())}})
                 self._write(EventType.MODIFIED, kind, key, marked, dry_run=False)
             return
         self._remove(kind, key, old)
@@ -211,7 +212,7 @@ class MemoryStore:
                 owners = other["metadata"].get("ownerReferences") or []
                 if any(owner.get("uid") == gone for owner in owners) and len(owners) == 1:
                     if other["metadata"].get("finalizers"):
-                        marked = merge(other, {"metadata": {"deletionTimestamp": _stamp(self._now())}})
+                        marked = merge(other, {"metadata": {"deletionTimestamp": time_text(self._now())}})
                         self._write(EventType.MODIFIED, other_kind, other_key, marked, dry_run=False)
                     elif other_key in kept:
                         self._remove(other_kind, other_key, other)
@@ -226,7 +227,3 @@ class MemoryStore:
 
 def _kind(gvk: GroupVersionKind) -> _Kind:
     return gvk.group, gvk.kind
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -84,10 +84,11 @@ def test_those_of_the_same_tree_may_have_another_explanation():
 
 
 @pytest.mark.parametrize(("most", "expected"), [(2, ["x-0", "y-0"]), (4, ["x-0", "x-1", "y-0", "y-1"])])
-def test_who_is_in_front_is_looked_for_in_steps(most, expected):
-    """As many of each queue, the first of each; a chunk of those that wait is a step."""
-    there = [of_queue(f"{q}-{n}", q, "5") for q in ("x", "y") for n in reversed(range(2 * CHUNK))]
+@pytest.mark.parametrize(("classes", "steps"), [(1, 2), (7, 2), (2 * CHUNK, 4)])
+def test_who_is_in_front_is_looked_for_in_steps(most, expected, classes, steps):
+    """As many of each queue, the first of each; a chunk of classes is a step, however many of a class wait."""
+    there = [of_queue(f"{q}-{n}", q, str(5 + n % classes)) for q in ("x", "y") for n in reversed(range(2 * CHUNK))]
     core = core_of([*two_trees(), *there])
     core.decide(0)
     assert sorted(at_once(core.front(most))) == [f"team-a/{name}" for name in expected]
-    assert steps_of(core.front(most)) == 4
+    assert steps_of(core.front(most)) == steps

@@ -1,7 +1,7 @@
 """HTTP client for the API server, and the only user of the Kubernetes client library.
 
-Connection, credentials and TLS are the library's; requests are sent by path, so that any kind works, whether the
-library knows it or not. Error responses are raised as `StoreError`s.
+Credentials and TLS are the library's; requests are sent by path, so that any kind works, whether the library knows it
+or not. Error responses are raised as `StoreError`s.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ RESULTS: Final = {
     Unavailable: "unavailable",
 }
 """Result labels of failed writes. After `unavailable` it is unknown whether the write was carried out."""
+LINE: Final = 2**21
+"""Bytes of a response that are buffered: an event of a watch is one line, as long as its object."""
 Query = Mapping[str, str]
 
 
@@ -91,7 +93,16 @@ class Client:
         self._api: Any = kubernetes_client.ApiClient(configuration)
         self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
         # with trust_env the session would read the environment and ~/.netrc in a thread for each request
-        configuration.client_session_kwargs = {"connector": self._connections, "trust_env": False}
+        self._session = aiohttp.ClientSession(connector=self._connections, trust_env=False, read_bufsize=LINE)
+        self._options: dict[str, Any] = {
+            name: value
+            for name, value in (
+                ("server_hostname", configuration.tls_server_name),
+                ("proxy", configuration.proxy),
+                ("proxy_headers", configuration.proxy_headers),
+            )
+            if value
+        }
         self.host = str(configuration.host).rstrip("/")
         self._turns, self._clock = _Turns(pace, clock), clock
         self.timeout = pace.timeout
@@ -169,20 +180,21 @@ class Client:
                 _answer(response.status, response.headers, await response.read())
             yield _lines(response)
         finally:
-            response.response.close()
+            response.close()
 
     async def close(self) -> None:
         """Close every connection."""
         await self._api.close()
-        await self._connections.close()
+        await self._session.close()
 
     async def _send(
         self, method: str, path: str, query: Query, body: object, content_type: str, limit: aiohttp.ClientTimeout
-    ) -> Any:
+    ) -> aiohttp.ClientResponse:
         headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "sluice"}
         await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
-        return await self._api.rest_client.request(method, url, headers=headers, body=body, _request_timeout=limit)
+        data = None if body is None else orjson.dumps(body)
+        return await self._session.request(method, url, headers=headers, data=data, timeout=limit, **self._options)
 
 
 class _Connections(aiohttp.TCPConnector):
@@ -305,9 +317,9 @@ class _failures:
             raise Unavailable(f"cannot reach the API server: {str(error) or type(error).__name__}") from error
 
 
-async def _lines(response: Any) -> AsyncIterator[bytes]:
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     with _failures():
-        async for line in response.response.content:
+        async for line in response.content:
             yield line
 
 

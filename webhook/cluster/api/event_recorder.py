@@ -18,6 +18,7 @@ from itertools import count
 from typing import Final
 
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.times import time_text
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore, key_of, uid_of, version_of
 
@@ -86,7 +87,7 @@ class EventRecorder:
             return
         else:
             series.note = note
-            series.event |= {"count": series.event["count"] + 1, "lastTimestamp": _stamp(now)}
+            series.event |= {"count": series.event["count"] + 1, "lastTimestamp": time_text(now)}
         self._write_soon(series)
 
     def _write_soon(self, series: _Series) -> None:
@@ -101,7 +102,7 @@ class EventRecorder:
     def _event(self, obj: Object, reason: str, note: str, type_: str) -> Object:
         namespace, name = key_of(obj)
         now = self._now().astimezone(UTC)
-        stamp = _stamp(now)
+        stamp = time_text(now)
         regarding = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name, "uid": uid_of(obj)}
         if namespace:
             regarding["namespace"] = namespace
@@ -144,7 +145,3 @@ class EventRecorder:
         counted = {name: event[name] for name in ("count", "lastTimestamp")}
         metadata = event["metadata"]
         await self._store.patch(EVENT, metadata["name"], metadata["namespace"], counted)
-
-
-def _stamp(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.times import time_text
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, key_of, version_of
 
@@ -25,7 +26,7 @@ class LeaderWriter:
 
     def stamp(self) -> str:
         """Return the current time in the format of Kubernetes."""
-        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return time_text(self._now())
 
     async def status(self, obj: Object, status: dict[str, Any]) -> Object:
         """Write the status of an object. Raises Conflict if the object has changed since it was read."""

@@ -181,12 +181,12 @@ class QueueCore:
         each = -(-most // max(1, len(queues)))
         keys: list[str] = []
         for queue in queues:
-            place, waiting = queue.place_of(), queue.waiting()
+            place, heads = queue.place_of(), queue.heads()
             first: list[Entry] = []
-            while chunk := list(islice(waiting, CHUNK)):
+            while chunk := list(islice(heads, CHUNK)):
                 first = nsmallest(each, (*first, *chunk), key=place)
                 yield
-            keys += (entry.key for entry in first[: most - len(keys)])
+            keys += (entry.key for entry in queue.first(first, min(each, most - len(keys))))
         return keys
 
     def in_order(self, queue: str) -> list[str] | None:

@@ -6,10 +6,11 @@ in one step until something it depends on changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, merge
+from itertools import islice
 from typing import Final
 
 from webhook.queue.decisions import PendingPlace, Reason
@@ -131,6 +132,17 @@ class EquivalenceClass:
         if len(self.heap) > 2 * len(self.members) + SLACK:
             self.heap = [(e.rank, e.seq, e) for e in self.members.values() if e.seq >= 0]
             heapify(self.heap)
+
+    def in_order(self) -> Iterator[Entry]:
+        """Yield the waiting entries by rank; the cost is that of the items looked at, not that of the class."""
+        heap = self.heap
+        nearest = [(heap[0], 0)] if heap else []
+        while nearest:
+            (_, seq, entry), at = heappop(nearest)
+            if entry.seq == seq:
+                yield entry
+            for below in range(2 * at + 1, min(2 * at + 3, len(heap))):
+                heappush(nearest, (heap[below], below))
 
     def any(self) -> Workload:
         """Return one of the workloads."""
@@ -324,6 +336,15 @@ class PendingQueue:
         if equivalence is None or equivalence.pending_queue is not self:
             return None
         return equivalence.lane, entry.rank
+
+    def heads(self) -> Iterator[Entry]:
+        """Yield the first waiting entry of each class, in no order."""
+        return filter(None, map(EquivalenceClass.head, self.classes.values()))
+
+    def first(self, heads: Iterable[Entry], most: int) -> list[Entry]:
+        """Return the first waiting entries, in order, of the classes with these heads."""
+        classes = [head.equivalence.in_order() for head in heads if head.equivalence is not None]
+        return list(islice(merge(*classes, key=self.place_of()), most))
 
     def waiting(self) -> Iterator[Entry]:
         """Yield all waiting entries, in no order."""

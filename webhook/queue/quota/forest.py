@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from webhook.queue.model import ClusterQueue, Cohort
 from webhook.queue.quota.tree import Tree, TreeNode
 from webhook.queue.rules import Rules
-
-UNBUILT = cast("Tree", None)
-"""Placeholder in a node until its tree is built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +73,10 @@ def roots_of(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) 
 
     Queues under a cycle of cohorts have no cohort, and are inactive, until the cycle is removed.
     """
-    nodes = {name: TreeNode(name, cohort, UNBUILT) for name, cohort in cohorts.items()}
+    nodes = {name: TreeNode(name, cohort) for name, cohort in cohorts.items()}
     for name in [c.parent for c in cohorts.values()] + [q.cohort_name for q in queues.values()]:
         if name and name not in nodes:
-            nodes[name] = TreeNode(name, Cohort(name), UNBUILT)
+            nodes[name] = TreeNode(name, Cohort(name))
     looped = {name for name in nodes if _loops(name, cohorts)}
     for name in sorted(nodes):
         node = nodes[name]
@@ -90,7 +86,7 @@ def roots_of(queues: Mapping[str, ClusterQueue], cohorts: Mapping[str, Cohort]) 
             node.parent.children.append(node)
     roots = [nodes[name] for name in sorted(nodes) if nodes[name].parent is None and name not in looped]
     for name in sorted(queues):
-        node = TreeNode(name, queues[name], UNBUILT, is_queue=True)
+        node = TreeNode(name, queues[name], is_queue=True)
         cohort = queues[name].cohort_name
         if not cohort or cohort in looped:
             roots.append(node)

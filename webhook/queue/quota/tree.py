@@ -29,7 +29,8 @@ class TreeNode:
 
     name: str
     definition: ClusterQueue | Cohort
-    tree: Tree
+    tree: Tree = field(init=False)
+    """Set when the tree is built."""
     parent: TreeNode | None = None
     children: list[TreeNode] = field(default_factory=list)
     queues: list[TreeNode] = field(default_factory=list)
