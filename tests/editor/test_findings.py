@@ -5,12 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.editor.marked import POLICY
 from tests.shared import ROOT
 from webhook import documents
-from webhook.editor.findings import QUICK, findings_of
+from webhook.editor.findings import QUICK, findings_of, prepare
 from webhook.editor.workspace import Workspace
 from webhook.offline.files import read_files
 from webhook.offline.lint.apply_rules import lint
+from webhook.offline.lint.rules import document_fields
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EXAMPLES = sorted(ROOT.glob("webhook/offline/lint/examples/*.yaml"))
@@ -46,3 +48,17 @@ def test_a_text_that_cannot_be_read_keeps_what_was_known(tmp_path):
     (finding,) = findings_of(workspace, tmp_path / "a.yaml", NOW).findings
     assert finding.code == "YAML001"
     assert [s.gvk.kind for s in workspace.subjects()] == ["Pod"]
+
+
+def test_before_the_first_file_is_opened_what_is_built_once_is_built(tmp_path):
+    """The schemas of our own kinds take longer to build than an editor may wait."""
+    built = document_fields._own
+    built.cache_clear()
+    (tmp_path / "broken.yaml").write_text("a: [")
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("EXPRESSION", "true"))
+    workspace = Workspace((tmp_path,))
+    prepare(workspace, NOW)
+    assert not built.cache_info().currsize
+    workspace.load()
+    prepare(workspace, NOW)
+    assert built.cache_info().currsize

@@ -24,7 +24,7 @@ from webhook.diagnostics import Diagnostic, Place, Severity
 from webhook.editor.completion import complete
 from webhook.editor.cursor import Spot, spot_at
 from webhook.editor.definition import definitions
-from webhook.editor.findings import findings_of, stays
+from webhook.editor.findings import findings_of, prepare, stays
 from webhook.editor.hover import hover
 from webhook.editor.members import Sort
 from webhook.editor.workspace import Workspace
@@ -175,6 +175,7 @@ def _follow(server: EditorServer) -> None:
         folders = [_path(folder.uri) for folder in server.workspace.folders.values()]
         server.policies.folders = tuple(folders)
         server.policies.load()
+        prepare(server.policies, datetime.now(UTC))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
