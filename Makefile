@@ -19,18 +19,20 @@ help: ## list the targets
 install: $(VENV)/.installed ## the command, at .venv/bin/sluice
 dev: $(VENV)/.dev
 
+export NOT_INSTALLED := make: pip could not install the packages, see above. Without access to PyPI, set PIP_INDEX_URL to an index of yours, or PIP_NO_INDEX=1 and PIP_FIND_LINKS to a folder of wheels.
+
 # An older Python would make an environment that no later call replaces, and pip's message would not say why.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Sluice needs Python 3.11 or newer, and $(PYTHON) is %d.%d: make $(MAKECMDGOALS) PYTHON=python3.11" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: .ci/requirements.txt pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements.txt || { echo "$$NOT_INSTALLED" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: .ci/requirements-dev.txt $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-dev.txt || { echo "$$NOT_INSTALLED" >&2; exit 1; }
 	@touch $@
 
 shell: install ## a shell in which `sluice` is on the PATH

@@ -1,6 +1,6 @@
 """`python -m tests.editor.measure`: how long an editor waits in a repository of 500 policies, in milliseconds.
 
-The first turn is that of the first file that is opened, once the server has read the repository. Time on the clock grows
+The first turn is the first file that is opened, once the server has read the repository. Time on the clock grows
 with what else the machine does; the processor time beside it does so less. The exit code is 1 where a bar is missed.
 """
 
@@ -12,8 +12,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.editor.marked import MARK, POLICY, placed
 from tests.bars import Bar, judge
+from tests.editor.marked import MARK, POLICY, placed
 from tests.shared import ROOT
 from webhook.editor.completion import complete
 from webhook.editor.cursor import spot_at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ssl
 from typing import Final, Protocol
 
@@ -21,6 +22,13 @@ FORCE_SECONDS: Final = 0.5
 """What is left at shutdown to the handler of a connection that was cut off."""
 LOOK_EVERY: Final = 0.25
 """Seconds between two looks at all connections: one timer for all of them, whatever they wait for."""
+
+WHY_NOT_OPENED: Final = {
+    errno.EADDRINUSE: "another process uses this port; choose another one, or 0 for any that is free",
+    errno.EADDRNOTAVAIL: "this machine does not have this address; 127.0.0.1 or 0.0.0.0 always work",
+    errno.EACCES: "this user may not open this port; choose one from 1024",
+}
+"""Why a port cannot be opened, and what to do, by error number."""
 
 
 class Application(Protocol):
@@ -51,15 +59,19 @@ class Listener:
         """Open the port and give its number (of use where 0 was asked for). Raises OSError."""
         loop, secure = asyncio.get_running_loop(), self._context is not None
         server = self._server = web.Server(self._app, request_factory=make_request)
-        self._socket = await loop.create_server(
-            lambda: Connection(server, self.port, loop),
-            self._host,
-            self._number,
-            ssl=self._context,
-            backlog=1024,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS if secure else None,
-            ssl_shutdown_timeout=CLOSE_SECONDS if secure else None,
-        )
+        try:
+            self._socket = await loop.create_server(
+                lambda: Connection(server, self.port, loop),
+                self._host,
+                self._number,
+                ssl=self._context,
+                backlog=1024,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if secure else None,
+                ssl_shutdown_timeout=CLOSE_SECONDS if secure else None,
+            )
+        except OSError as error:
+            why = WHY_NOT_OPENED.get(error.errno or 0, error.strerror or str(error))
+            raise OSError(error.errno, why) from None
         self._look(loop)
         return int(self._socket.sockets[0].getsockname()[1])
 
