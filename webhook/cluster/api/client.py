@@ -160,7 +160,7 @@ class Client:
         limit = aiohttp.ClientTimeout(total=seconds or self.timeout)
         until = self._clock() + self.timeout
         for pause in PAUSES:
-            with _failures():
+            with _failures(self.host):
                 response = await self._send(method, path, query, body, content_type, limit)
                 data = await response.read()
             pause = max(pause, _after(response.headers))
@@ -172,13 +172,13 @@ class Client:
     @asynccontextmanager
     async def stream(self, path: str, query: Query, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and yield its lines. After `silence` seconds without a byte the connection counts as dead."""
-        with _failures():
+        with _failures(self.host):
             limit = aiohttp.ClientTimeout(total=None, sock_connect=self.timeout, sock_read=silence)
             response = await self._send("GET", path, query, None, JSON, limit)
         try:
             if response.status >= 400:
                 _answer(response.status, response.headers, await response.read())
-            yield _lines(response)
+            yield _lines(response, self.host)
         finally:
             response.close()
 
@@ -250,7 +250,9 @@ def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
 
 
 async def _load(files: list[Path], context: str | None, configuration: Any) -> None:
-    """Load credentials from a kubeconfig. If there are several or none, the library merges or reports them."""
+    """Load credentials from a kubeconfig. If there are several, the library merges them."""
+    if not files:
+        raise ValueError(f"{os.environ.get('KUBECONFIG') or '~/.kube/config'} does not exist")
     values = [_read(file) for file in files]
     known = [str(entry.get("name")) for value in values for entry in value.get("contexts") or ()]
     if values and context and context not in known:
@@ -307,18 +309,22 @@ class _Turns:
 
 
 class _failures:
-    """Raise exceptions of the transport as Unavailable."""
+    """Raise exceptions of the transport as Unavailable; `host` is the URL of the API server."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, aiohttp.ClientError | OSError | TimeoutError):
-            raise Unavailable(f"cannot reach the API server: {str(error) or type(error).__name__}") from error
+            why = str(error) or f"no answer from {self._host} in time"
+            raise Unavailable(f"cannot reach the API server: {why}") from error
 
 
-async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    with _failures():
+async def _lines(response: aiohttp.ClientResponse, host: str) -> AsyncIterator[bytes]:
+    with _failures(host):
         async for line in response.content:
             yield line
 
