@@ -176,9 +176,9 @@ class SmallCluster:
                 return found
         return None
 
-    async def until(self, condition, what: str) -> None:
-        """Wait until `condition()` (awaited) is true."""
-        await until(condition, what)
+    async def until(self, condition, what: str) -> Any:
+        """Wait until `condition()` (awaited) gives something true, and give that."""
+        return await until(condition, what)
 
     async def until_condition(self, name: str, type_: str, status: str = "True") -> dict[str, Any]:
         async def has() -> bool:

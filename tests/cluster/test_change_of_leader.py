@@ -185,6 +185,37 @@ def test_a_new_leader_fences_what_the_old_one_sent():
     assert asyncio.run(go()) == 1
 
 
+def test_each_process_of_one_name_fences_the_one_before():
+    """A container that is restarted keeps its name. The second restart too changes the version of who was claimed."""
+
+    async def go():
+        store = MemoryStore()
+        async with small_cluster(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
+            await w.create(job("a"), job("b"))
+            await w.until_condition("a", "Admitted")
+            waiting = await w.until_condition("b", "QuotaReserved", "False")
+            assert await w.controller._leader.claim([f"team-a/{waiting['metadata']['name']}"])
+            w.controller._leader.release = _nothing
+            await w.controller.stop()
+            stamps = []
+            for _ in range(2):
+                again, view, _ = make_controller(store, candidate(store, "a"))
+                again._leader.release = _nothing
+                view.start()
+                again.start()
+
+                async def fenced(before=tuple(stamps)):
+                    stamp = (await w.workload("b"))["metadata"]["annotations"].get(EPOCH)
+                    return stamp if stamp not in (None, *before) else None
+
+                stamps.append(await w.until(fenced, "the waiting workload is fenced"))
+                await again.stop()
+                await view.stop()
+            return stamps
+
+    assert asyncio.run(go()) == ["2", "3"]
+
+
 async def _nothing():
     """What a leader that dies does with its lease."""
 

@@ -110,14 +110,16 @@ def test_a_released_lease_is_free_at_once():
 
 
 def test_the_same_identity_goes_on():
-    """A replica that was restarted under its name takes its own lease up again at once."""
+    """A replica that was restarted under its name takes its own lease up again at once, as another holder."""
 
     async def go():
         store, clock = MemoryStore(), Clock()
         await leader(store, clock, "a").renew()
         again = leader(store, clock, "a")
         assert await again.renew()
-        assert again.epoch == 1
+        assert again.epoch == 2
+        assert await again.renew()
+        assert again.epoch == 2
 
     asyncio.run(go())
 
@@ -198,7 +200,8 @@ def test_a_holder_that_starts_again_is_told_its_own_claim():
         await first.claim(["team/x"])
         second = leader(store, clock, "a")
         await second.renew()
-        assert (second.epoch, second.left) == (1, ("team/x",))
+        assert (second.epoch, second.left) == (2, ("team/x",))
+        assert not await first.claim(["team/late"])
 
     asyncio.run(go())
 

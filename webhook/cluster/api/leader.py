@@ -148,12 +148,11 @@ class Leader:
             return True
         spec = lease.get("spec") or {}
         holder, epoch = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
-        if holder == self.identity:
+        if holder == self.identity and epoch == self.epoch:
             self._lease_held = await self._store.update(self._lease(lease, epoch))
-            if epoch != self.epoch:  # a process of the same identity held it before
-                self._won(epoch, _claimed(lease))
             return True
-        if holder and not self._expired(lease, spec):
+        # A process of the same identity, which held it before, is another holder: its writes have to be fenced too.
+        if holder not in ("", self.identity) and not self._expired(lease, spec):
             return False
         self._lease_held = await self._store.update(self._lease(lease, epoch + 1))
         self._won(epoch + 1, _claimed(lease))
