@@ -342,11 +342,8 @@ class Daemon:
         )
 
     async def _listen(self, option: str, app: Application, address: str, context: ssl.SSLContext | None = None) -> int:
-        listener = Listener(app, *host_and_port(address), context)
-        try:
-            port = await listener.start()
-        except OSError as error:
-            raise OSError(f"{option} {address}: {error.strerror or error}") from None
+        listener = Listener(app, option, address, context)
+        port = await listener.start()
         self._listeners.append(listener)
         return port
 

@@ -92,7 +92,7 @@ async def serve(
         Limits(**limits),
         check_client,
     )
-    listener = Listener(app, "127.0.0.1", 0, ServingCertificate(where, client_ca).context)
+    listener = Listener(app, "--listen", "127.0.0.1:0", ServingCertificate(where, client_ca).context)
     port = await listener.start()
     trust = ssl.create_default_context(cafile=str(where.bundle))
     try:

@@ -215,7 +215,7 @@ def test_a_new_certificate_is_served_to_new_connections(tmp_path):
 
     async def go():
         async with port() as plain:
-            listener = Listener(plain.listener._app, "127.0.0.1", 0, certificate.context)
+            listener = Listener(plain.listener._app, "--listen", "127.0.0.1:0", certificate.context)
             number = await listener.start()
 
             async def connect():

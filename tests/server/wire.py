@@ -132,7 +132,7 @@ async def port(engine=None, **limits):
         metrics,
         Limits(**limits),
     )
-    listener = Listener(app, "127.0.0.1", 0)
+    listener = Listener(app, "--listen", "127.0.0.1:0")
     served = Port(listener, await listener.start(), metrics, health)
     try:
         yield served

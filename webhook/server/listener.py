@@ -14,6 +14,7 @@ from webhook.server.connection import Connection, make_request
 from webhook.server.limits import Limits
 from webhook.server.port import Port
 from webhook.server.responses import StatusError
+from webhook.setting_values import host_and_port
 
 HANDSHAKE_SECONDS: Final = 10.0
 CLOSE_SECONDS: Final = 2.0
@@ -46,10 +47,13 @@ class Application(Protocol):
 
 
 class Listener:
-    """One port. `start` opens it; `stop` closes it to new connections and waits for what is in flight."""
+    """One port. `start` opens it; `stop` closes it to new connections and waits for what is in flight.
 
-    def __init__(self, app: Application, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
-        self._app, self._host, self._number, self._context = app, host, port, context
+    `address` is HOST:PORT; errors name it with the `option` that set it.
+    """
+
+    def __init__(self, app: Application, option: str, address: str, context: ssl.SSLContext | None = None) -> None:
+        self._app, self._option, self._address, self._context = app, option, address, context
         self.port = Port(app.limits, app.refuse)
         self._server: web.Server | None = None
         self._socket: asyncio.Server | None = None
@@ -62,8 +66,7 @@ class Listener:
         try:
             self._socket = await loop.create_server(
                 lambda: Connection(server, self.port, loop),
-                self._host,
-                self._number,
+                *host_and_port(self._address),
                 ssl=self._context,
                 backlog=1024,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS if secure else None,
@@ -71,7 +74,7 @@ class Listener:
             )
         except OSError as error:
             why = WHY_NOT_OPENED.get(error.errno or 0, error.strerror or str(error))
-            raise OSError(error.errno, why) from None
+            raise OSError(f"{self._option} {self._address}: {why}") from None
         self._look(loop)
         return int(self._socket.sockets[0].getsockname()[1])
 

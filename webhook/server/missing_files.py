@@ -15,7 +15,6 @@ from webhook.server.app import make_state_app, state_routes
 from webhook.server.health import Health, HealthCondition
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
-from webhook.setting_values import host_and_port
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +33,7 @@ async def wait_for(paths: Sequence[Path], address: str, stop: asyncio.Event) -> 
     health = Health()
     health.add("policies", lambda: HealthCondition(False, _missing(paths)))
     app = make_state_app(state_routes(health, CollectorRegistry()), ServerMetrics())
-    listener = Listener(app, *host_and_port(address)) if address else None
+    listener = Listener(app, "--state-listen", address) if address else None
     if listener is not None:
         await listener.start()
     try:
