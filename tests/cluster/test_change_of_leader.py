@@ -158,11 +158,8 @@ def test_a_new_leader_fences_what_the_old_one_sent():
     async def go():
         store = MemoryStore()
         async with small_cluster(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
-            await w.create(job("a"), job("b"))
-            await w.until_condition("a", "Admitted")
-            waiting = await w.until_condition("b", "QuotaReserved", "False")
-            w.controller._leader.release = _nothing  # it dies without letting go
-            await w.controller.stop()
+            waiting = await _one_waits(w)
+            await _die(w.controller)
             clock = Clock()
             second, view, _ = make_controller(store, candidate(store, "b", clock))
             view.start()
@@ -191,16 +188,12 @@ def test_each_process_of_one_name_fences_the_one_before():
     async def go():
         store = MemoryStore()
         async with small_cluster(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
-            await w.create(job("a"), job("b"))
-            await w.until_condition("a", "Admitted")
-            waiting = await w.until_condition("b", "QuotaReserved", "False")
+            waiting = await _one_waits(w)
             assert await w.controller._leader.claim([f"team-a/{waiting['metadata']['name']}"])
-            w.controller._leader.release = _nothing
-            await w.controller.stop()
+            await _die(w.controller)
             stamps = []
             for _ in range(2):
                 again, view, _ = make_controller(store, candidate(store, "a"))
-                again._leader.release = _nothing
                 view.start()
                 again.start()
 
@@ -209,11 +202,24 @@ def test_each_process_of_one_name_fences_the_one_before():
                     return stamp if stamp not in (None, *before) else None
 
                 stamps.append(await w.until(fenced, "the waiting workload is fenced"))
-                await again.stop()
+                await _die(again)
                 await view.stop()
             return stamps
 
     assert asyncio.run(go()) == ["2", "3"]
+
+
+async def _one_waits(w):
+    """Create two jobs where there is quota for one; return the Workload that waits."""
+    await w.create(job("a"), job("b"))
+    await w.until_condition("a", "Admitted")
+    return await w.until_condition("b", "QuotaReserved", "False")
+
+
+async def _die(controller):
+    """Stop a leader that does not release its lease."""
+    controller._leader.release = _nothing
+    await controller.stop()
 
 
 async def _nothing():
@@ -266,8 +272,7 @@ def test_a_takeover_writes_to_the_claimed_alone():
                 (await w.until_condition(f"j{n:02}", "QuotaReserved", "False"))["metadata"]["name"] for n in range(20)
             ]
             assert await w.controller._leader.claim(["team-a/gone", *(f"team-a/{name}" for name in waiting[:2])])
-            w.controller._leader.release = _nothing
-            await w.controller.stop()
+            await _die(w.controller)
             clock = Clock()
             second, view, _ = make_controller(store, candidate(store, "b", clock))
             view.start()
@@ -340,8 +345,7 @@ def test_a_new_leader_knows_of_admissions_that_its_watch_told_late(monkeypatch, 
             await w.until_condition("small", "Admitted")
             await quota("2")
             assert await w.controller._leader.claim([f"team-a/{large['metadata']['name']}"])
-            w.controller._leader.release = _nothing
-            await w.controller.stop()
+            await _die(w.controller)
 
             async def leads():
                 clock.ahead += TIMES.duration / 10
