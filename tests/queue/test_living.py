@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from heapq import nsmallest
 from itertools import zip_longest
 from math import isclose
 from typing import Any
@@ -241,8 +240,7 @@ class Living(RuleBasedStateMachine):
             ordered = sorted(pending_queue.waiting(), key=pending_queue.place_of())
             assert [position(self.state, entry) for entry in ordered] == list(range(1, len(ordered) + 1))
             for most in (1, 3, len(ordered)):
-                heads = nsmallest(most, pending_queue.heads(), key=pending_queue.place_of())
-                assert pending_queue.first(heads, most) == ordered[:most]
+                assert pending_queue.first(pending_queue.heads(), most) == ordered[:most]
 
     def keeps_quota(self, before: dict[str, list[int]]) -> None:
         for tree in self.state.trees:

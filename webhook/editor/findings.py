@@ -31,7 +31,7 @@ def findings_of(workspace: Workspace, path: Path, now: datetime) -> LintReport:
 def prepare(workspace: Workspace, now: datetime) -> None:
     """Find what is wrong with any one file, so that the first to be opened need not wait for what is built once.
 
-    These are the schemas of our own kinds, half a second of work, and the parts of the CEL library.
+    These are the schemas of our own kinds, and parts of the CEL library.
     """
     if (path := next((path for path, parsed in workspace.files.items() if not parsed.wrong), None)) is not None:
         findings_of(workspace, path, now)

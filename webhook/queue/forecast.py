@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from heapq import nsmallest
 from typing import Final
 
 from webhook.queue.decisions import Admitted, Pending, Reason
@@ -74,7 +73,7 @@ def forecast(
     ahead = _ahead(state, queue, workload)
     if ahead >= most:
         return Start(None, jobs_ahead(ahead) if ahead else f"more than {bounds.jobs:,} jobs run in its cohort")
-    work = {entry.key: entry for each in queues for entry in _front(each, min(most, ahead + LATER))}
+    work = {entry.key: entry for each in queues for entry in each.first(each.heads(), min(most, ahead + LATER))}
     work |= {entry.key: entry for entry in held}
     facts = facts_at(state, queues, (entry for entry in work.values() if entry.key != workload.key))
     facts = replace(facts, workloads=(*facts.workloads, _calm(workload)))
@@ -106,10 +105,6 @@ def _ahead(state: State, queue: PendingQueue, workload: Workload) -> int:
     if entry is None or entry.pending_queue is not queue or entry.status != Status.WAITING:
         return sum(len(equivalence.members) for equivalence in queue.classes.values())
     return queue.before(queue.place_of()(entry))
-
-
-def _front(queue: PendingQueue, most: int) -> list[Entry]:
-    return queue.first(nsmallest(most, queue.heads(), key=queue.place_of()), most)
 
 
 def _calm(workload: Workload) -> Workload:

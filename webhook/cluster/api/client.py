@@ -94,14 +94,10 @@ class Client:
         self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
         # with trust_env the session would read the environment and ~/.netrc in a thread for each request
         self._session = aiohttp.ClientSession(connector=self._connections, trust_env=False, read_bufsize=LINE)
-        self._options: dict[str, Any] = {
-            name: value
-            for name, value in (
-                ("server_hostname", configuration.tls_server_name),
-                ("proxy", configuration.proxy),
-                ("proxy_headers", configuration.proxy_headers),
-            )
-            if value
+        self._route: dict[str, Any] = {
+            "server_hostname": configuration.tls_server_name or None,
+            "proxy": configuration.proxy,
+            "proxy_headers": configuration.proxy_headers,
         }
         self.host = str(configuration.host).rstrip("/")
         self._turns, self._clock = _Turns(pace, clock), clock
@@ -194,7 +190,7 @@ class Client:
         await self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else orjson.dumps(body)
-        return await self._session.request(method, url, headers=headers, data=data, timeout=limit, **self._options)
+        return await self._session.request(method, url, headers=headers, data=data, timeout=limit, **self._route)
 
 
 class _Connections(aiohttp.TCPConnector):

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.jobs.describe import at
+from webhook.kube.times import time_text
 from webhook.store.objects import Object
 
 PENDING: Final = "Pending"
@@ -83,7 +84,7 @@ def retry_at(states: States) -> str:
 
 def stamp(at: int) -> str:
     """Format milliseconds since the epoch as RFC 3339 in whole seconds, rounded up."""
-    return (datetime.fromtimestamp(0, UTC) + timedelta(seconds=-(-at // 1000))).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time_text(datetime.fromtimestamp(0, UTC) + timedelta(seconds=-(-at // 1000)))
 
 
 def _count(row: dict[str, Any], field: str) -> int:

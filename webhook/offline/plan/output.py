@@ -8,6 +8,7 @@ from typing import Any
 
 from webhook.api.amounts import text, texts
 from webhook.api.pending_message import message_of
+from webhook.kube.times import time_text
 from webhook.offline.plan.make_plan import QueuePlan
 from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
 
@@ -57,7 +58,7 @@ def _in_kueue(reason: Reason) -> Reason:
 
 def moment(milliseconds: int) -> str:
     """Write a time of the core as RFC 3339, in UTC."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
 
 
 def _named(made: dict[str, Any], workload: str, jobs: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from heapq import heapify, heappop, heappush, merge
+from heapq import heapify, heappop, heappush, merge, nsmallest
 from itertools import islice
 from typing import Final
 
@@ -342,9 +342,11 @@ class PendingQueue:
         return filter(None, map(EquivalenceClass.head, self.classes.values()))
 
     def first(self, heads: Iterable[Entry], most: int) -> list[Entry]:
-        """Return the first waiting entries, in order, of the classes with these heads."""
-        classes = [head.equivalence.in_order() for head in heads if head.equivalence is not None]
-        return list(islice(merge(*classes, key=self.place_of()), most))
+        """Return the first `most` waiting entries, in order, of the classes with these heads."""
+        place = self.place_of()
+        nearest = nsmallest(most, heads, key=place)
+        classes = [head.equivalence.in_order() for head in nearest if head.equivalence is not None]
+        return list(islice(merge(*classes, key=place), most))
 
     def waiting(self) -> Iterator[Entry]:
         """Yield all waiting entries, in no order."""
