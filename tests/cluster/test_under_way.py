@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from tests.patience import until
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.under_way import AT_ONCE, UnderWay
 from webhook.store.errors import Refused, Unavailable
@@ -84,6 +85,48 @@ def test_quota_of_a_write_that_fails_is_free_again():
     assert asyncio.run(go()) == ["behind"]
 
 
+class AllHeld(MemoryStore):
+    """Admissions are written when `go` is set; `admitted` are the names, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.go, self.begun, self.admitted = asyncio.Event(), 0, []
+
+    async def patch(self, gvk, name, namespace, patch, **options):
+        if "admission" not in (patch.get("status") or {}):
+            return await super().patch(gvk, name, namespace, patch, **options)
+        self.begun += 1
+        await self.go.wait()
+        written = await super().patch(gvk, name, namespace, patch, **options)
+        self.admitted.append(name)
+        return written
+
+
+def test_one_that_changes_before_its_admission_is_written_is_decided_on_anew():
+    """As many writes as fit are on their way; one who was decided on behind them is deactivated meanwhile."""
+
+    async def go():
+        store = AllHeld()
+        async with small_cluster(*queues(str(AT_ONCE + 1)), store=store, seconds=None) as w:
+            await w.create(*(job(f"j{number}") for number in range(AT_ONCE)))
+            await w.until(lambda: store.begun == AT_ONCE, "as many writes as fit have begun")
+            await w.create(job("last"))
+            holding = lambda: len([e for e in state().entries.values() if e.admission]) == AT_ONCE + 1  # noqa: E731
+            state = lambda: w.controller._core.state  # noqa: E731
+            await w.until(holding, "the last one is decided on")
+            last = await w.workload("last")
+            name = last["metadata"]["name"]
+            await store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+            seen = lambda: not w.view.mirror(WORKLOAD).get(name, "team-a")["spec"]["active"]  # noqa: E731
+            await w.until(seen, "the change is seen")
+            store.go.set()
+            await w.until(lambda: len(store.admitted) == AT_ONCE, "the others are admitted")
+            await w.until(lambda: not holding(), "its quota is free again")
+            return name in store.admitted
+
+    assert asyncio.run(go()) is False
+
+
 def run(scenario):
     """Give what a scenario does with the writes, and how often something has to be decided again."""
 
@@ -124,6 +167,23 @@ def test_a_write_that_fails_stops_no_other(error, rounds):
         return done, set(writes.keys)
 
     assert run(scenario) == (([1], set()), rounds)
+
+
+def test_what_is_outdated_is_decided_anew_once_it_counts_no_more():
+    """Without that, what it did not use would be free only with the next change of an object."""
+
+    async def go():
+        counted = []
+        writes = UnderWay(lambda: counted.append(set(writes.keys)))
+
+        async def write():
+            writes.outdated("a")
+
+        await writes.begin("a", write)
+        await until(lambda: counted, "the write has ended")
+        return counted
+
+    assert asyncio.run(go()) == [set()]
 
 
 def test_any_other_error_is_raised_by_the_next_check():

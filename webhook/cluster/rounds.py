@@ -7,9 +7,8 @@ decided until it has been settled.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -18,6 +17,7 @@ from webhook.api import amounts
 from webhook.api.snapshot import slices
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.writer import NotLeading
+from webhook.cluster.core.changes import asks_the_same
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.means import Means
@@ -51,7 +51,7 @@ from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish
 from webhook.kube.conditions import find, holds
 from webhook.queue.decisions import Admitted, Evicted, Preempted
-from webhook.store.errors import StoreError, Unavailable
+from webhook.store.errors import Refused, StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
 
 log = logging.getLogger(__name__)
@@ -104,6 +104,7 @@ class RoundWriter:
         started = self._seconds()
         decisions = self._core.decide(now)
         decided = self._seconds()
+        seen = {each.workload: self._find(each.workload) for each in decisions.admitted}
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
         asked, self._asked = self._asked, []
@@ -111,7 +112,7 @@ class RoundWriter:
         await self._begin(decisions.preempted, self._preempt)
         await self._begin(decisions.ready, self._ready)
         await self._claim(decisions.admitted)
-        await self._begin(decisions.admitted, self._admit)
+        await self._begin(decisions.admitted, partial(self._admit, seen))
         self._report.cycle(decisions, decided - started, self._seconds() - decided)
         if self._writes.unknown:
             return self._clock_ms() + SOON_MS
@@ -140,9 +141,12 @@ class RoundWriter:
         for decision in decisions:
             await self._writes.begin(decision.workload, partial(write, decision))
 
-    async def _admit(self, decision: Admitted) -> None:
+    async def _admit(self, seen: Mapping[str, Object | None], decision: Admitted) -> None:
+        """Write an admission, unless the Workload has changed since it was `seen` by the core."""
         workload = self._find(decision.workload)
-        if workload is None or holds(workload, QUOTA_RESERVED) or not self._fence.is_claimed(decision.workload):
+        is_same = workload is not None and asks_the_same(seen[decision.workload], workload)
+        if workload is None or not is_same or not self._fence.is_claimed(decision.workload):
+            self._writes.outdated(decision.workload)
             return
         if (
             (old := self._find(slices.replaced(workload))) is not None
@@ -235,13 +239,18 @@ class RoundWriter:
         key = "/".join(key_of(workload))
         try:
             await self._writer.status(workload, new)
-        except (Unavailable, asyncio.CancelledError):
+        except Unavailable:
             self._writes.unknown[key] = workload
             raise
-        except (StoreError, NotLeading):
+        except (StoreError, NotLeading) as error:
+            if not isinstance(error, Refused):
+                self._writes.outdated(key)
             fresh = await self._writer.refresh_workload(workload)
             log.debug("%s is at version %s now", key, version_of(fresh) if fresh is not None else "none")
             return False
+        except BaseException:  # cancelled, or an answer that cannot be read
+            self._writes.unknown[key] = workload
+            raise
         return True
 
     async def _settle(self) -> None:

@@ -20,9 +20,10 @@ class UnderWay:
     """Runs the writes of decisions in the background, one per Workload at a time."""
 
     def __init__(self, failed: Callable[[], None]) -> None:
-        """`failed` is called when the API server could not be reached: another round has to settle that write."""
+        """`failed` is called when another round is needed: to settle a write, or to decide anew on what has changed."""
         self._failed, self._room = failed, asyncio.Semaphore(AT_ONCE)
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._outdated: set[str] = set()
         self._error: BaseException | None = None
         self.keys: set[str] = set()
         """Keys (`namespace/name`) of Workloads whose write has no outcome yet. The same set object for ever."""
@@ -52,6 +53,13 @@ class UnderWay:
         self._error = None
         self.keys.clear()
 
+    def outdated(self, key: str) -> None:
+        """Note, while a write runs, that its decision was made from an older object: it is decided on anew at its end.
+
+        Not for what the API server refuses: that would be tried again without a pause.
+        """
+        self._outdated.add(key)
+
     def settled(self, key: str) -> None:
         """Remove a write from `unknown`: its outcome is known now."""
         del self.unknown[key]
@@ -73,3 +81,6 @@ class UnderWay:
         self._room.release()
         if key not in self.unknown:
             self.keys.discard(key)
+        if key in self._outdated:
+            self._outdated.discard(key)
+            self._failed()

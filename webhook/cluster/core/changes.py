@@ -17,6 +17,7 @@ from webhook.cluster.api.kinds import (
     WORKLOAD,
     WORKLOAD_CLASS,
 )
+from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of
 from webhook.kube.gvk import GroupVersionKind
@@ -30,6 +31,8 @@ OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *
 """The kinds that the core reads."""
 _HEEDED: Final = (BOOST, GATE)
 """Annotations of a Workload that affect decisions."""
+_STANDING: Final = frozenset({(QUOTA_RESERVED, "True"), (EVICTED, "True"), (FINISHED, "True"), (REQUEUED, "False")})
+"""Types and states of conditions that say more than why a Workload waits."""
 _CHECKS: Final = (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy"))
 
 
@@ -40,6 +43,11 @@ def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | Non
     if (gvk.group, gvk.kind) in _QUEUES | _SHAPING or gvk == RUNTIME_CLASS:
         return bool(_definition(old) != _definition(new))
     return gvk.kind == "ResourceQuota" and (old or {}).get("status") != (new or {}).get("status")
+
+
+def asks_the_same(old: Object | None, new: Object) -> bool:
+    """Return whether an admission decided for `old` is right for `new`: reasons of waiting may differ, no more."""
+    return old is new or _request(old) == _request(new)
 
 
 def matters_to_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | None) -> bool:
@@ -64,6 +72,14 @@ def _workload(obj: Object | None) -> Any:
         at(obj, ("status", "requeueState")),
         at(obj, ("metadata", "deletionTimestamp")),
     )
+
+
+def _request(obj: Object | None) -> Any:
+    """Return what an admission depends on: fields that affect decisions, without reasons of waiting."""
+    if obj is None:
+        return None
+    spec, annotations, conditions, *rest = _workload(obj)
+    return at(obj, ("metadata", "uid")), spec, annotations, [each for each in conditions if each in _STANDING], rest
 
 
 def _definition(obj: Object | None) -> Any:
