@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -179,9 +181,16 @@ class Run:
             thread.join()
         self.judge.close()
         for team in TEAMS:
-            self.plane.client.call(
-                "DELETE", JOBS.replace("/jobs", f"/namespaces/{team}/jobs"), {"propagationPolicy": "Background"}
-            )
+            self.plane.wait(f"the Jobs of {team} are deleted", partial(self._deleted, team))
+
+    def _deleted(self, team: str) -> bool:
+        """Delete a team's Jobs; the API server ends a request after a minute, and the next one deletes the rest."""
+        path = JOBS.replace("/jobs", f"/namespaces/{team}/jobs")
+        try:
+            self.plane.client.call("DELETE", path, {"propagationPolicy": "Background"})
+        except (HTTPException, OSError):
+            return False
+        return True
 
     def _create(self) -> None:
         client = self.plane.client_for("admin")
