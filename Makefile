@@ -11,7 +11,7 @@ VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench page editor versions kueue-suite cluster soak living faults endurance year pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench page editor versions kueue-suite cluster soak living in-flight faults endurance year pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -105,6 +105,9 @@ load: dev ## Kueue's load runner on Sluice, Kueue and the least a controller can
 
 living: dev ## 300 lives of a queue, each beside states built anew; ARGS=--hypothesis-seed=N for others
 	SLUICE_EXAMPLES=300 $(BIN)/python -m pytest -o timeout=0 tests/queue/test_living.py $(ARGS)
+
+in-flight: dev ## 300 lives of two replicas whose writes land late or never; ARGS=--hypothesis-seed=N for others
+	SLUICE_EXAMPLES=300 $(BIN)/python -m pytest -o timeout=0 tests/cluster/test_writes_in_flight.py $(ARGS)
 
 fuzz: dev ## random input of every kind, ARGS=SECONDS (60)
 	$(BIN)/python -m tests.fuzz $(or $(ARGS),60)
