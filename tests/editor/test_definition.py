@@ -35,7 +35,7 @@ def found(folder: Path, name, text, **others):
     workspace = Workspace((folder,))
     for file, content in {**others, name: plain}.items():
         (folder / file).write_text(content)
-    workspace.load()
+    list(workspace.load())
     path = folder / name
     spot = spot_at(workspace.files[path].documents, line, column)
     return [str(place).removeprefix(f"{folder}/") for place in definitions(workspace, path, spot)]

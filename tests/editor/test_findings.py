@@ -2,10 +2,10 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from tests.editor.marked import POLICY
 from tests.shared import ROOT
 from webhook import documents
 from webhook.editor.findings import QUICK, findings_of, prepare
@@ -22,7 +22,7 @@ def told(place):
     """What lint says of all files, and what an editor says of each."""
     report = lint(read_files([place]), NOW, QUICK)
     workspace = Workspace((place,))
-    workspace.load()
+    assert len(list(workspace.load())) == len(workspace.files)
     found = [f for path in workspace.files for f in findings_of(workspace, path, NOW).findings]
     return sorted(map(str, report.findings)), sorted(map(str, found))
 
@@ -50,15 +50,22 @@ def test_a_text_that_cannot_be_read_keeps_what_was_known(tmp_path):
     assert [s.gvk.kind for s in workspace.subjects()] == ["Pod"]
 
 
-def test_before_the_first_file_is_opened_what_is_built_once_is_built(tmp_path):
+def test_nothing_is_said_before_all_is_read_that_is_taken_back_then():
+    """Queues, parameters and kinds may stand in files that have not been read yet."""
+    for example in EXAMPLES:
+        texts = re.split("(?m)^---$", documents.read(example.read_text())[0].value["wrong"])
+        whole = Workspace()
+        for at, text in enumerate(texts):
+            whole.write(Path(f"{at}.yaml"), text)
+        for path in whole.files:
+            alone = Workspace(files={path: whole.files[path]}, is_read=False)
+            early, late = ({f.place for f in findings_of(some, path, NOW).findings} for some in (alone, whole))
+            assert early <= late, example.name
+
+
+def test_before_a_file_is_opened_what_is_built_once_is_built():
     """The schemas of our own kinds take longer to build than an editor may wait."""
     built = document_fields._own
     built.cache_clear()
-    (tmp_path / "broken.yaml").write_text("a: [")
-    (tmp_path / "policy.yaml").write_text(POLICY.replace("EXPRESSION", "true"))
-    workspace = Workspace((tmp_path,))
-    prepare(workspace, NOW)
-    assert not built.cache_info().currsize
-    workspace.load()
-    prepare(workspace, NOW)
+    prepare(NOW)
     assert built.cache_info().currsize

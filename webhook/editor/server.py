@@ -7,7 +7,9 @@ over the whole repository, so that what the editor shows then is what a pull req
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import os
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -35,6 +37,8 @@ from webhook.policy.loading.load_bundle import SUFFIXES
 log = logging.getLogger(__name__)
 PAUSE: Final = 0.15
 """Seconds without a keystroke after which a file is looked at."""
+BEHIND: Final = 10
+"""Niceness of the `sluice lint` that runs beside."""
 _SEVERITIES: Final = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
     Severity.WARNING: lsp.DiagnosticSeverity.Warning,
@@ -58,6 +62,16 @@ class EditorServer(LanguageServer):
         self.linted: dict[Path, tuple[Diagnostic, ...]] = {}
         self.pauses: dict[str, asyncio.Task[None]] = {}
         self.run: asyncio.Task[None] | None = None
+        self.read = asyncio.Event()
+
+    async def load(self) -> None:
+        """Read the folders, a file at a time: what an editor asks meanwhile is answered."""
+        for _ in self.policies.load():
+            await asyncio.sleep(0)
+        gc.freeze()
+        self.read.set()
+        for uri in self.workspace.text_documents:
+            self.look(uri)
 
     def written(self, uri: str) -> Path:
         """Take what the editor has of a document, and give its file."""
@@ -120,6 +134,8 @@ class EditorServer(LanguageServer):
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
             )
+            if hasattr(os, "setpriority"):  # what a person types comes first
+                os.setpriority(os.PRIO_PROCESS, process.pid, BEHIND)
             try:
                 out, complaint = await process.communicate()
             finally:
@@ -155,12 +171,18 @@ def _finding(row: dict[str, Any]) -> Diagnostic:
 
 
 def _path(uri: str) -> Path:
-    return Path(to_fs_path(uri) or uri).resolve()
+    return _resolved(to_fs_path(uri) or uri)
+
+
+def _resolved(file: str) -> Path:
+    return Path(file).resolve()
 
 
 def made() -> EditorServer:
     """Make the server, with all that it answers."""
     server = EditorServer()
+    prepare(datetime.now(UTC))
+    gc.freeze()  # a collection that visits all schemas and documents takes as long as an editor may wait
     _follow(server)
     _complete(server)
     _tell(server)
@@ -171,11 +193,9 @@ def _follow(server: EditorServer) -> None:
     """Let it hear of what is opened, changed, saved and closed."""
 
     @server.feature(lsp.INITIALIZED)
-    def initialized(_: lsp.InitializedParams) -> None:
-        folders = [_path(folder.uri) for folder in server.workspace.folders.values()]
-        server.policies.folders = tuple(folders)
-        server.policies.load()
-        prepare(server.policies, datetime.now(UTC))
+    async def initialized(_: lsp.InitializedParams) -> None:
+        server.policies.folders = tuple(_path(folder.uri) for folder in server.workspace.folders.values())
+        await server.load()
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
@@ -245,10 +265,11 @@ def _tell(server: EditorServer) -> None:
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
-    def defined(params: lsp.DefinitionParams) -> list[lsp.Location]:
+    async def defined(params: lsp.DefinitionParams) -> list[lsp.Location]:
+        await server.read.wait()
         path, spot = server.spot(params.text_document.uri, params.position)
         places = definitions(server.policies, path, spot) if spot is not None else []
-        found = [(str(from_fs_path(str(Path(place.file).resolve()))), place) for place in places]
+        found = [(str(from_fs_path(str(_resolved(place.file)))), place) for place in places]
         return [lsp.Location(uri, server.range(uri, place)) for uri, place in found]
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))

@@ -30,11 +30,17 @@ class Workspace:
 
     folders: tuple[Path, ...] = ()
     files: dict[Path, Parsed] = field(default_factory=dict)
+    is_read: bool = True
+    """False while files of the folders have not been read yet."""
 
-    def load(self) -> None:
-        """Read every file of the folders from the disk."""
+    def load(self) -> Iterator[Path]:
+        """Read the files of the folders from the disk, one with each step; what is open stays as it is written."""
+        self.is_read = False
         for path in [path for folder in self.folders for path in expand(folder)]:
-            self.reread(path)
+            if path not in self.files:
+                self.reread(path)
+                yield path
+        self.is_read = True
 
     def reread(self, path: Path) -> None:
         """Read one file from the disk, or forget it where it is gone."""
