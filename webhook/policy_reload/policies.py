@@ -32,7 +32,7 @@ from webhook.queue.rules import Rules
 PATIENCE: Final = 300.0
 """Seconds that the child may take: a thousand policies take it six, with a processor of its own."""
 IDLE: Final = 4
-"""Taking over rests this many times as long as it works."""
+"""Taking over, and looking at the files, rests this many times as long as it works."""
 CALLS: Final = ("", "fail", "ignore")
 FEW: Final = 100
 """So many policies are compiled before they are in force, whether requests have asked for them or not."""

@@ -14,17 +14,18 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of
 from webhook.policy.queue_rules.configured import Configured
-from webhook.policy_reload.policies import RULES, LoaderError, Policies, fetch, load, paced
+from webhook.policy_reload.policies import IDLE, RULES, LoaderError, Policies, fetch, load, paced
 
 log = logging.getLogger(__name__)
 
 EVERY: Final = 1.0
-"""Seconds between two looks at the files."""
+"""Seconds between two looks at the files, at least."""
 REVIEWED: Final = 60.0
 """Seconds after which no review of a replaced set is under way: the API server waits thirty at most."""
 
@@ -53,7 +54,7 @@ class PolicyFiles:
         self.current = load(paths, wanted)
         self.problem = ""
         self.loads = {"success": 1, "failure": 0}
-        self._look = self._glance()
+        self._look, self._took = self._glance(), 0.0
         self._digest = self._hash()
 
     @property
@@ -62,9 +63,9 @@ class PolicyFiles:
         return self._paths
 
     async def follow(self, every: float = EVERY) -> None:
-        """Look for changes for ever."""
+        """Look for changes for ever. Where the processor is busy, looks take long, and disturb reviews: they are fewer."""
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(max(every, IDLE * self._took))
             await self.look()
 
     async def look(self) -> bool:
@@ -77,7 +78,9 @@ class PolicyFiles:
         return await self._swap()
 
     async def _differ(self) -> bool:
+        start = perf_counter()
         glance = await asyncio.to_thread(self._glance)
+        self._took = perf_counter() - start
         if glance == self._look:
             return False
         digest = await asyncio.to_thread(self._hash)
@@ -149,7 +152,7 @@ async def _release(old: Policies) -> None:
 
 
 def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield name, size and time of all files that may hold policies. Cheap: it is done every second."""
+    """Yield name, size and time of all files that may hold policies. Done every second or so."""
     for path in paths:
         with contextlib.suppress(OSError):
             found = os.stat(path)
