@@ -254,3 +254,39 @@ def test_writes_that_are_given_up_are_nobodys():
         return set(writes.keys)
 
     assert run(scenario) == (set(), 0)
+
+
+class Slow(MemoryStore):
+    """Who creates a Workload waits a little; how many there are when a job starts is noted."""
+
+    def __init__(self):
+        super().__init__()
+        self.made, self.started = 0, {}
+
+    async def create(self, obj, **options):
+        if obj["kind"] == WORKLOAD.kind:
+            await asyncio.sleep(0.002)
+            self.made += 1
+        return await super().create(obj, **options)
+
+    async def update(self, obj, **options):
+        if obj["kind"] == JOB.kind and obj["spec"]["suspend"] is False:
+            self.started.setdefault(obj["metadata"]["name"], self.made)
+        return await super().update(obj, **options)
+
+
+def test_an_admitted_job_does_not_wait_for_those_that_are_new():
+    """Of many jobs at once each has a Workload to be made; who has quota meanwhile starts before."""
+
+    async def go():
+        store = Slow()
+        async with small_cluster(*queues("2"), store=store, seconds=None) as w:
+            await w.create(*(job(f"j{number}") for number in range(200)))
+            await w.until_runs("j0")
+            await w.kubelet.end("j0")
+            await w.until(lambda: store.made == 200, "each job has a Workload")
+            return store.started
+
+    first = list(asyncio.run(go()).values())[:3]
+    assert len(first) == 3
+    assert max(first) < 100

@@ -27,5 +27,5 @@ def test_the_api_server_is_restarted(two_replicas: TwoReplicas) -> None:
 
 def test_many_jobs_at_once(two_replicas: TwoReplicas) -> None:
     """Sixteen creators send as many Jobs as the API server takes, without a pause between them."""
-    with two_replicas.jobs(size(100, 10_000), rate=1e6, creators=16):
+    with two_replicas.quota(size(10, 100)), two_replicas.jobs(size(100, 10_000), rate=1e6, creators=16):
         pass

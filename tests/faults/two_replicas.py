@@ -122,6 +122,17 @@ class TwoReplicas:
                 replica.proxy.fault = None
 
     @contextmanager
+    def quota(self, cpus: int) -> Iterator[None]:
+        """Give each team another quota meanwhile."""
+        for obj in _queues(cpus):
+            self.plane.client.apply(obj)
+        try:
+            yield
+        finally:
+            for obj in _queues():
+                self.plane.client.apply(obj)
+
+    @contextmanager
     def jobs(self, count: int, rate: float = 40.0, creators: int = 1, *, gaps: bool = False) -> Iterator["Run"]:
         """Create Jobs meanwhile; behind the block wait until all are complete, and judge. Raises AssertionError.
 
@@ -243,10 +254,10 @@ def job_of(namespace: str, name: str, cpus: int, seconds: float) -> JSON:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
 
 
-def _queues() -> Iterator[JSON]:
+def _queues(cpus: int = CPUS) -> Iterator[JSON]:
     kueue = "kueue.x-k8s.io/v1beta2"
     yield {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": "faults"}}
-    quota = {"name": "faults", "resources": [{"name": "cpu", "nominalQuota": str(CPUS)}]}
+    quota = {"name": "faults", "resources": [{"name": "cpu", "nominalQuota": str(cpus)}]}
     group = {"coveredResources": ["cpu"], "flavors": [quota]}
     for team in TEAMS:
         yield managed(team)

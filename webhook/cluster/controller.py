@@ -86,7 +86,7 @@ class Controller:
         report.workloads.names = QueueNames(view, settings)
         self._transitions = Transitions(view, report.workloads, clocks.milliseconds)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
-        self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS)
+        self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS, self._reconciler.workloads.hold_quota)
         self._affected = AffectedJobs(view, self._reconciler.workloads, self._jobs.add)
         self.counts = WorkloadCounts()
         """Counts of Workloads by queue; kept up to date whether this replica leads or not."""

@@ -63,7 +63,7 @@ class PolicyFiles:
         return self._paths
 
     async def follow(self, every: float = EVERY) -> None:
-        """Look for changes for ever. Where the processor is busy, looks take long, and disturb reviews: they are fewer."""
+        """Look for changes for ever: less often where looks take long, as a busy server is delayed by them."""
         while True:
             await asyncio.sleep(max(every, IDLE * self._took))
             await self.look()

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from tests.cluster.turns import Turns
+from tests.patience import until
+from webhook.cluster.jobs import workqueue
 from webhook.cluster.jobs.workqueue import WorkQueue
 
 
@@ -28,7 +30,7 @@ def test_looks_give_way(monkeypatch, look):
             turns.count()
             await look()
 
-        queue = WorkQueue[int](work, 4)
+        queue = WorkQueue[int](work, 4, lambda key: False)
         for key in range(500):
             queue.add(key)
         async with turns:
@@ -38,3 +40,52 @@ def test_looks_give_way(monkeypatch, look):
         return turns
 
     assert asyncio.run(go()).most <= 8
+
+
+def test_urgent_keys_go_first():
+    """Those that came later too, and one that became urgent while it waited, which is looked at once."""
+    urgent: set[int] = set()
+
+    async def go():
+        looked = []
+
+        async def work(key: int) -> None:
+            looked.append(key)
+
+        queue = WorkQueue[int](work, 1, urgent.__contains__)
+        for key in range(6):
+            queue.add(key)
+        urgent.update((4, 7))
+        for key in (4, 7, 2, 8):
+            queue.add(key)
+        queue.start()
+        await until(lambda: len(looked) == 8, "all keys are looked at")
+        await asyncio.sleep(0)
+        await queue.stop()
+        return looked
+
+    assert asyncio.run(go()) == [4, 7, 0, 1, 2, 3, 5, 8]
+
+
+def test_urgent_keys_do_not_hold_up_others_for_ever(monkeypatch):
+    """A key is overtaken by those that come within the head start."""
+    monkeypatch.setattr(workqueue, "HEAD_START", 10)
+
+    async def go():
+        looked = []
+
+        async def work(key: int) -> float | None:
+            looked.append(key)
+            if 0 not in looked:
+                queue.add(key + 1)
+            return None
+
+        queue = WorkQueue[int](work, 1, bool)
+        queue.add(0)
+        queue.add(1)
+        queue.start()
+        await until(lambda: 0 in looked, "the other key is looked at")
+        await queue.stop()
+        return looked
+
+    assert asyncio.run(go()) == [*range(1, 10), 0, 10]

@@ -6,8 +6,8 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.jobs.managed import IS_GROUP, JobKey, key_of_group, key_of_lost, key_of_owner
-from webhook.cluster.workloads.conditions import FINISHED
+from webhook.cluster.jobs.managed import IS_GROUP, OF_GROUP, JobKey, key_of_group, key_of_lost, key_of_owner
+from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import prebuilt_of
 from webhook.jobs.elastic import annotation, is_elastic
 from webhook.kube.conditions import holds
@@ -33,6 +33,13 @@ class JobWorkloads:
         """Give the Workloads that name the job as their controller, the oldest first."""
         found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid)
         return sorted((w for w in found if (owner := key_of_owner(w)) is not None and owner.uid == key.uid), key=_age)
+
+    def hold_quota(self, key: JobKey) -> bool:
+        """Return whether a Workload of the job has quota: the job waits to start, or others wait for its end."""
+        mirror = self._view.mirror(WORKLOAD)
+        group = mirror.get(key.name, key.namespace) if key.uid == OF_GROUP else None
+        found = mirror.of(key.namespace, key.uid) if group is None else (group,)
+        return any(holds(w, QUOTA_RESERVED) and not holds(w, FINISHED) for w in found)
 
     def choose(self, key: JobKey, job: Object) -> tuple[Object | None, tuple[Object, ...]]:
         """Give the Workload of a job, and those that it has besides and that have not ended.

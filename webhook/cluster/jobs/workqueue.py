@@ -1,5 +1,7 @@
 """Keys that want to be looked at: each at most once at a time, later again where something changed meanwhile.
 
+Urgent keys go ahead of others, but not for ever: as if they had come HEAD_START keys earlier.
+
 However many wait, the event loop has its turn after a slice of time: neither a key that is there nor a look that
 writes nothing would give way by itself.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
+from itertools import count
 from typing import Final, Generic, TypeVar
 
 from webhook.cluster.pace import Slice
@@ -17,17 +20,27 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY: Final = 0.1
 LAST_RETRY: Final = 30.0
+HEAD_START: Final = 100_000
+"""By so many keys an urgent one is ahead of those that come with it."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class WorkQueue(Generic[Key]):
-    """Runs `work(key)` for every key added, by a few tasks. `work` gives seconds after which to look again, or None."""
+    """Runs `work(key)` for every key added, by a few tasks. `work` gives seconds after which to look again, or None.
 
-    def __init__(self, work: Callable[[Key], Awaitable[float | None]], tasks: int) -> None:
-        self._work, self._count = work, tasks
-        self._ready: asyncio.Queue[Key] = asyncio.Queue()
-        self._waiting: set[Key] = set()
+    `is_urgent` is asked when a key is added.
+    """
+
+    def __init__(
+        self, work: Callable[[Key], Awaitable[float | None]], tasks: int, is_urgent: Callable[[Key], bool]
+    ) -> None:
+        self._work, self._count, self._is_urgent = work, tasks, is_urgent
+        self._ready: asyncio.PriorityQueue[tuple[int, int, Key]] = asyncio.PriorityQueue()
+        """Place, number and key; a key that became urgent while it waited is there twice."""
+        self._number = count()
+        self._waiting: dict[Key, int] = {}
+        """The place of each key that waits."""
         self._busy: set[Key] = set()
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
@@ -41,9 +54,12 @@ class WorkQueue(Generic[Key]):
             timer.cancel()
         if key in self._busy:
             self._again.add(key)
-        elif key not in self._waiting:
-            self._waiting.add(key)
-            self._ready.put_nowait(key)
+            return
+        number = next(self._number)
+        place = number - HEAD_START if self._is_urgent(key) else number
+        if place < self._waiting.get(key, place + 1):
+            self._waiting[key] = place
+            self._ready.put_nowait((place, number, key))
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Ask for a look at `key` in `seconds`, unless one comes earlier."""
@@ -65,7 +81,7 @@ class WorkQueue(Generic[Key]):
         await asyncio.gather(*tasks, return_exceptions=True)
         for keys in (self._timers, self._waiting, self._busy, self._again, self._failures):
             keys.clear()
-        self._ready = asyncio.Queue()
+        self._ready = asyncio.PriorityQueue()
 
     def _due(self, key: Key) -> None:
         self._timers.pop(key, None)
@@ -74,8 +90,10 @@ class WorkQueue(Generic[Key]):
     async def _run(self) -> None:
         while True:
             await self._slice.give_way()
-            key = await self._ready.get()
-            self._waiting.discard(key)
+            place, _, key = await self._ready.get()
+            if self._waiting.get(key) != place:
+                continue  # it was looked at when it was urgent
+            del self._waiting[key]
             self._busy.add(key)
             try:
                 after = await self._work(key)
