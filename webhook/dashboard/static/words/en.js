@@ -62,8 +62,8 @@ export default {
   answeredIn: (duration) => `Answered in ${duration}.`,
 
   // Cluster
-  clusterSummary: (queues, running, pending) => `${queues} queues · ${running} running · ${pending} pending`,
-  clusterSaid: (pending) => `${pending} workloads pending`,
+  clusterSummary: (queues, running, pending) => `${queues} ${queues === "1" ? "queue" : "queues"} · ${running} running · ${pending} pending`,
+  clusterSaid: (pending) => `${pending} ${pending === "1" ? "workload" : "workloads"} pending`,
   filter: "Filter",
   filterHint: "part of a name",
   nothingMatches: (text) => `No queue or cohort has “${text}” in its name.`,
@@ -261,7 +261,7 @@ export default {
   partialTrace: "Older jobs are left out.",
   compared: "Compared, all queues",
   waitByQueue: "Mean wait by queue",
-  otherQueues: (count) => `In ${count} more queues it is about the same.`,
+  otherQueues: (count) => `In ${count} more ${count === "1" ? "queue" : "queues"} it is about the same.`,
   allQueues: "All queues",
   today: "today",
   figure: "Figure",
