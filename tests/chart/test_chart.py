@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import jsonschema
 import pytest
@@ -30,6 +31,19 @@ def test_the_default_values_are_valid():
     jsonschema.Draft7Validator.check_schema(schema())
     jsonschema.validate(values(), schema())
     assert set(values()) == set(schema()["properties"]) - {"global"}
+
+
+def test_each_value_that_the_installation_page_sets_is_one():
+    """The schema allows no other key, so a name that is not there would stop the upgrade."""
+    text = (ROOT / "docs" / "install.md").read_text()
+    named = re.findall(r"[Ss]et `([a-z]\w*(?:\.\w+)+)`|with `([a-z]\w*(?:\.\w+)+)`", text)
+    found = {first or second for first, second in named}
+    assert "networkPolicy.metricsFrom" in found
+    for name in found:
+        place = values()
+        for key in name.split("."):
+            assert key in place, name
+            place = place[key]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ OF_OTHERS = {"up"}
 OF_TARGETS = {"job", "namespace", "pod", "instance"}
 PRINTED = {"kueue_queued_workloads", "kueue_admitted_workloads", "kueue_used_quota"}
 """The series of the first article's dashboard."""
+OF_RECORDED = {"cluster_queue", "resource"}
+"""The labels by which they are recorded."""
 
 
 def exported():
@@ -113,6 +115,11 @@ def test_dashboards_read_what_is_exported():
         for panel in dashboard["panels"]:
             for target in panel["targets"]:
                 assert series(target["expr"]) <= exported() | PRINTED | OF_OTHERS, target["expr"]
+                for selector in selectors(target["expr"]):
+                    name = re.sub("_(total|bucket|sum|count)$", "", selector.name)
+                    known = labels_of().get(name, OF_TARGETS) | (OF_RECORDED if name in PRINTED else set())
+                    legend = set(re.findall(r"{{(\w+)}}", target.get("legendFormat", "")))
+                    assert {matcher.name for matcher in selector.matchers.matchers} | legend <= known, target
     printed = [t["expr"] for panel in found["queues"]["panels"][:3] for t in panel["targets"]]
     assert {expression.split("{")[0] for expression in printed} == PRINTED
     assert "kueue_used_quota{resource='nvidia.com/gpu'}" in printed
