@@ -129,3 +129,22 @@ def test_what_lints_ends_with_the_server(tmp_path, monkeypatch):
         return server.run.cancelled(), begun[0].returncode
 
     assert asyncio.run(go()) == (True, -signal.SIGKILL)
+
+
+def test_a_definition_in_a_file_that_has_not_been_read_yet(tmp_path):
+    """The answer waits until the repository is read; the document's own findings do not."""
+    for number in range(50):
+        (tmp_path / f"a{number}.yaml").write_text(VALID.replace("name: images", f"name: images-{number}"))
+    (tmp_path / "parameters.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: allowed, namespace: default}\n"
+    )
+    marked = VALID.replace("name: allowed", f"name: allo{MARK}wed")
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("z.yaml", placed(marked)[0])
+            where = editor.at("z.yaml", marked)
+            return await editor.client.text_document_definition_async(lsp.DefinitionParams(*where))
+
+    (place,) = asyncio.run(go())
+    assert place.uri == (tmp_path / "parameters.yaml").as_uri()
