@@ -82,12 +82,12 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def system_clocks() -> Clocks:
-    """Give the clocks of this machine."""
+    """Return the clocks of this machine."""
     return Clocks(lambda: datetime.now(UTC), monotonic)
 
 
 def replica_name(config: Config) -> str:
-    """Give the name by which other replicas know this one: in the lease, and in the Secret of certificates."""
+    """Return the name by which other replicas know this one: in the lease, and in the Secret of certificates."""
     return config.identity or f"{socket.gethostname()}-{os.getpid()}"
 
 
@@ -181,7 +181,7 @@ class Daemon:
         log.info("serving on port %d, mode %s", self.port, self.config.mode)
 
     async def stop(self) -> None:
-        """Say not ready, finish what is in flight, let go of the lease, end every task."""
+        """Become not ready, finish what is in flight, let go of the lease, end every task."""
         self.health.draining = True
         if self._page is not None:
             await self._page.close()
@@ -225,7 +225,7 @@ class Daemon:
         )
 
     async def _may_register(self) -> bool:
-        """Say whether this replica is the one that writes what is registered: it leads, or no other is there."""
+        """Return whether this replica is the one that writes what is registered: it leads, or no other is there."""
         if self.controller is not None:
             return self.controller.leads
         return self._leader is None or await self._leader.renew()
@@ -274,7 +274,7 @@ class Daemon:
         return page
 
     def _decider(self) -> Decider:
-        """Say who decides now, and by what, for the journal."""
+        """Return who decides now, and by what, for the journal."""
         bundle, controller = self.policies.current.bundle, self.controller
         epoch = controller.epoch if controller is not None else 0
         return Decider(self._identity, epoch, self._rules, bundle.digest)
@@ -285,7 +285,7 @@ class Daemon:
                 part.heard(gvk, old, new)
 
     async def _lacks(self, policies: Policies) -> str:
-        """Say what a set needs to know of the cluster and does not, after some seconds' wait; empty for nothing."""
+        """Return what a set needs to know of the cluster and does not, after some seconds' wait; empty for nothing."""
         kinds = policies.bundle.param_kinds
         self.params.add(kinds)
         with contextlib.suppress(TimeoutError):

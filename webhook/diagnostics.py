@@ -71,7 +71,7 @@ class Diagnostic:
 
 
 def plain(text: str) -> str:
-    """Give a text as it may be written to a terminal: control characters become escapes."""
+    """Return a text as it may be written to a terminal: control characters become escapes."""
     return text.translate(_CONTROLS)
 
 
@@ -119,7 +119,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Give the nearest known word, or nothing where none is near.
+    """Return the nearest known word, or nothing where none is near.
 
     Edit distance, at most a third of the word's length; ties go to the first in alphabetical order.
     """

@@ -129,7 +129,7 @@ class Document:
 
 
 def decode(data: bytes, file: str) -> str:
-    """Give a file's bytes as text, without a byte order mark. Raises SourceError (FILE001) where it is not UTF-8."""
+    """Return a file's bytes as text, without a byte order mark. Raises SourceError (FILE001) where it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from webhook.tls.serving import ServingCertificate
 
 
 def policies(files: PolicyFiles) -> Probe:
-    """Say what is in force. Changed files with errors do not make a replica unready: it has the last good ones."""
+    """Return what is in force. Changed files with errors do not make a replica unready: it has the last good ones."""
 
     def condition() -> HealthCondition:
         bundle = files.current.bundle
@@ -30,7 +30,7 @@ def policies(files: PolicyFiles) -> Probe:
 
 
 def certificate(serving: ServingCertificate, now: Callable[[], datetime]) -> Probe:
-    """Say until when the certificate is valid."""
+    """Return until when the certificate is valid."""
 
     def condition() -> HealthCondition:
         problem = f"; {serving.problem}" if serving.problem else ""
@@ -40,7 +40,7 @@ def certificate(serving: ServingCertificate, now: Callable[[], datetime]) -> Pro
 
 
 def view(local: View, kinds: Sequence[GroupVersionKind], params: ParamKinds, files: PolicyFiles, here: str) -> Probe:
-    """Say which kinds were not listed yet, and why.
+    """Return which kinds were not listed yet, and why.
 
     Where the API server needs our own conversion for that (`here` is our Service, `name.namespace`), waiting for it
     would be in vain: a Service leads to replicas that are ready.
@@ -70,5 +70,5 @@ def _conversion(service: str, here: str) -> str:
 
 
 def registration(registered: Registered) -> Probe:
-    """Say how what is registered differs. It does not make a replica unready: no restart would mend it."""
+    """Return how what is registered differs. It does not make a replica unready: no restart would mend it."""
     return lambda: HealthCondition(True, registered.detail)

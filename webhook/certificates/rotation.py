@@ -52,7 +52,7 @@ class Held:
 
 
 def due(held: Held, now: datetime, *, trusted: bool, served: bool) -> Step:
-    """Say what is due. `trusted`: callers know the bundle; `served`: every replica serves the leaf.
+    """Return what is due. `trusted`: callers know the bundle; `served`: every replica serves the leaf.
 
     Raises ValueError where a certificate cannot be read.
     """
@@ -69,7 +69,7 @@ def due(held: Held, now: datetime, *, trusted: bool, served: bool) -> Step:
 
 
 def authorities(bundle: bytes) -> list[bytes]:
-    """Give the certificates of a bundle, one by one. Raises ValueError where there is none."""
+    """Return the certificates of a bundle, one by one. Raises ValueError where there is none."""
     found = _BLOCK.findall(bundle)
     if not found:
         raise ValueError("no certificate between BEGIN and END lines")

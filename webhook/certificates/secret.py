@@ -62,12 +62,12 @@ class SecretPlace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Give the DNS names that an API server calls the Service by."""
+        """Return the DNS names that an API server calls the Service by."""
         return tuple(f"{self.release}.{self.namespace}{end}" for end in (".svc", ".svc.cluster.local", ""))
 
     @property
     def told(self) -> str:
-        """Give the annotation by which this replica tells what it serves."""
+        """Return the annotation by which this replica tells what it serves."""
         return _annotation(self.identity)
 
 
@@ -137,7 +137,7 @@ class CertificateSecret:
         return step
 
     async def _read(self) -> tuple[Object, Held]:
-        """Give the Secret; where it is not there, it is made of what was read last, or anew."""
+        """Return the Secret; where it is not there, it is made of what was read last, or anew."""
         try:
             secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
         except NotFound:
@@ -174,13 +174,13 @@ class CertificateSecret:
         return bool(changed)
 
     def _settled(self, bundle: bytes, *, known: bool) -> bool:
-        """Say whether this bundle has stood in every place for long enough."""
+        """Return whether this bundle has stood in every place for long enough."""
         if not known or self._known is None or self._known[0] != bundle:
             self._known = (bundle, self._clocks.monotonic())
         return self._clocks.monotonic() - self._known[1] >= SETTLE
 
     async def _replicas(self) -> set[str]:
-        """Give the annotations of all replicas: of the Pods of this release that have not ended, and this one's."""
+        """Return the annotations of all replicas: of the Pods of this release that have not ended, and this one's."""
         labels = {"app.kubernetes.io/name": "sluice", "app.kubernetes.io/instance": self._place.release}
         pods = (await self._store.list(POD, self._place.namespace, labels)).items
         alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
@@ -205,7 +205,7 @@ def _held(secret: Object) -> Held:
 
 
 def _changed(secret: Object, held: Held, gone: set[str]) -> Object:
-    """Give the Secret with other certificates, and without the annotations in `gone`."""
+    """Return the Secret with other certificates, and without the annotations in `gone`."""
     left_out = gone if held.asked else {*gone, ROTATE}
     kept = {key: value for key, value in _annotations(secret).items() if key not in left_out}
     metadata: dict[str, Any] = {**secret["metadata"], "annotations": {**kept, SIGNED_BY: held.signed_by}}

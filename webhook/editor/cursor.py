@@ -44,7 +44,7 @@ def spot_at(found: Iterable[Document], line: int, column: int) -> Spot | None:
 
 
 def value_at(found: Iterable[Document], text: str, line: int, column: int) -> tuple[Subject, Path, str] | None:
-    """Say of which field a value is written at a line and column: its object, its path, and what is written of it."""
+    """Return the field whose value is written at a line and column: its object, its path, and what is written."""
     rows = text.split("\n")
     row = rows[line - 1][: column - 1] if line <= len(rows) else ""
     for document in found:

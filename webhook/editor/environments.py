@@ -25,7 +25,7 @@ _PLAIN: Final = ("reason", "message", "name")
 
 
 def known_in(subject: Subject, path: Path, around: Sequence[Document]) -> Vocabulary | None:
-    """Give what is known where an expression stands; None where none does. `around` has CRDs, and what is extended."""
+    """Return what is known where an expression stands, None where none does. `around` has CRDs and what is extended."""
     if subject.gvk.kind in POLICIES:
         if path[-1:] not in _EXPRESSIONS:
             return None

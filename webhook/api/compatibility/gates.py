@@ -100,7 +100,7 @@ FIXED: Final = {
 
 
 def effect(gate: str) -> str:
-    """Say in a word or two what setting a gate does: for the page."""
+    """Return what setting a gate does, in a word or two: for the page."""
     if gate in READ:
         return "as in Kueue"
     if gate in SAME:

@@ -55,12 +55,12 @@ def reason(of: str, obj: Mapping[str, Any], gates: Gates = NO_GATES, where: str 
 
 
 def reason_of_workload(obj: Mapping[str, Any], gates: Gates = NO_GATES) -> str:
-    """Say the same of a Workload: of what it took over from its job, and of its spec without the pod sets."""
+    """Return the same for a Workload: of what it took over from its job, and of its spec without the pod sets."""
     return reason("job", obj, gates) or reason("Workload", obj, gates)
 
 
 def reason_of_pod_sets(obj: Mapping[str, Any], gates: Gates = NO_GATES) -> str:
-    """Say the same of the pod sets of a Workload."""
+    """Return the same for the pod sets of a Workload."""
     for number, pod_set in enumerate((obj.get("spec") or {}).get("podSets") or ()):
         if isinstance(pod_set, dict) and (found := reason("podSet", pod_set, gates, f"spec.podSets[{number}].")):
             return found

@@ -29,7 +29,7 @@ class Managed:
         return self.selected is None or self.selected(namespace)
 
     def may_hold(self, obj: dict[str, Any], namespace: Callable[[], Labels]) -> bool:
-        """Say the same of any object; of what is no job it is True. `namespace` gives labels, where they matter."""
+        """Return the same for any object; of what is no job it is True. `namespace` gives labels, where they matter."""
         if self == ALL or (described := describe(obj)) is None:
             return True
         return self.holds(obj, described, {} if self.selected is None else namespace())

@@ -64,7 +64,7 @@ class Actions:
         self.pods = PodActions(writer, events)
 
     def draft(self, job: Object, described: Job) -> tuple[Object, str]:
-        """Give the Workload that the job would get now, and the digest of what matters in it."""
+        """Return the Workload that the job would get now, and the digest of what matters in it."""
         classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
         ranges = self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
         workload = workload_of(job, described, priority_of(described, classes), ranges, self._label_keys)
@@ -78,16 +78,16 @@ class Actions:
         return workload, digest
 
     def is_other(self, job: Object, described: Job, workload: Object) -> bool:
-        """Say whether the job would get another Workload now: it was edited, or what it goes by was."""
+        """Return whether the job would get another Workload now: it was edited, or what it goes by was."""
         old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
         return bool(old) and old != self.draft(job, described)[1]
 
     def has_other_priority(self, described: Job, workload: Object) -> bool:
-        """Say whether the job names another class than its Workload, or the class has another value now."""
+        """Return whether the job names another class than its Workload, or the class has another value now."""
         return bool(self._priority_change(described, workload["spec"]))
 
     def _priority_change(self, described: Job, spec: Object) -> Object:
-        """Give what of the priority of a Workload with quota is to be written.
+        """Return what of the priority of a Workload with quota is to be written.
 
         A class is neither set nor removed while quota is reserved, nor a PriorityClass changed (the CRD refuses it, as
         Kueue's does): then its number alone is taken over, and the class with the next reservation.
@@ -101,7 +101,7 @@ class Actions:
         return {name: value for name, value in new.items() if spec.get(name) != value}
 
     def lacks_class(self, job: Object, described: Job) -> bool:
-        """Say whether the job names a WorkloadPriorityClass that does not exist; if so, it is told."""
+        """Return whether the job names a WorkloadPriorityClass that does not exist; if so, it is told."""
         name = described.priority_class
         if not name or self._view.mirror(WORKLOAD_CLASS).get(name) is not None:
             return False
@@ -110,7 +110,7 @@ class Actions:
         return True
 
     def has_other_checks(self, workload: Object) -> bool:
-        """Say whether the ClusterQueue asks for other checks than the Workload has entries for."""
+        """Return whether the ClusterQueue asks for other checks than the Workload has entries for."""
         return bool(self._checks(workload))
 
     def _checks(self, workload: Object) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Actions:
         return workload_conditions.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
 
     def _new(self, job: Object, described: Job, current: Object | None) -> Object:
-        """Give the Workload to create; of an elastic job that has one (`current`), the one that is to replace it."""
+        """Return the Workload to create; of an elastic job that has one (`current`), the one that is to replace it."""
         if not is_elastic(job):
             return self.draft(job, described)[0]
         source = job if current is None else as_grown(job, described, current)
@@ -163,7 +163,7 @@ class Actions:
             self._events.tell(owner, NOT_COMPOSED, why, warning=True)
 
     async def _resize(self, job: Object, described: Job, workload: Object) -> None:
-        """Give a Workload the number of pods that its elastic job has."""
+        """Set the pod counts of a Workload to those of its elastic job."""
         source = as_grown(job, described, workload)
         draft, digest = self.draft(source, _as_many(describe(source), described))
         counts = {pods["name"]: pods["count"] for pods in draft["spec"]["podSets"]}
@@ -280,7 +280,7 @@ class Actions:
         self._events.tell(job, "Suspended", "Kueue managed child job suspended")
 
     async def finish(self, job: Object, workload: Object, finish: Finish) -> None:
-        """Say that a Workload has ended, and let it go."""
+        """Write that a Workload has ended, and let it go."""
         status = workload_conditions.finished(workload, finish, self._writer.stamp())
         written = await self._writer.status(workload, status)
         self._events.tell(job, "FinishedWorkload", f"Workload '{_name(workload)}' is declared finished")
@@ -306,7 +306,7 @@ class Actions:
         return owned_pods(job_uid, list((await self._view.store.list(POD, namespace)).items))
 
     async def orphan(self, workload: Object, job_uid: str) -> bool:
-        """Give back the quota of a job that was deleted, once its pods are gone; say whether that is done.
+        """Release the quota of a job that was deleted, once its pods are gone; return whether that is done.
 
         The Workload ends, and the garbage collector takes it away with its owner.
         """
@@ -357,7 +357,7 @@ class Actions:
 
 
 def _as_many(fresh: Job | None, described: Job) -> Job:
-    """Give a job as it is read now, with the numbers of pods that are known: another object may say them."""
+    """Return a job as it is read now, with the numbers of pods that are known: another object may say them."""
     if fresh is None:
         return described
     counts = {pods.name: pods.count for pods in described.pod_sets}

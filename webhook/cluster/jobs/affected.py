@@ -83,7 +83,7 @@ class AffectedJobs:
             yield
 
     def _keys(self, cause: _Cause) -> Iterator[JobKey | None]:
-        """Give the keys of jobs, and None for each object that is looked at in vain."""
+        """Return the keys of jobs, and None for each object that is looked at in vain."""
         if cause.kind in _HAVE_RUNTIMES:
             return self._with_runtime(cause)
         if cause.kind == (WORKLOAD_CLASS.group, WORKLOAD_CLASS.kind):
@@ -98,7 +98,7 @@ class AffectedJobs:
         return self._in(of_namespace.get(cause.kind))
 
     def _in(self, namespace: str | None) -> Iterator[JobKey | None]:
-        """Give all jobs of a namespace, or of all of them."""
+        """Return all jobs of a namespace, or of all of them."""
         for gvk in MANAGED:
             yield from map(key_of_job, self._view.mirror(gvk).all(namespace))
         for gvk in PARENTS:
@@ -123,14 +123,14 @@ class AffectedJobs:
                 yield next(keys_of_parents(parent)) if _label(parent) == name else None
 
     def _that_say(self, name: str) -> Iterator[JobKey | None]:
-        """Give the jobs that name a PriorityClass beside their pods: a Workload says that only if the class exists."""
+        """Return the jobs that name a PriorityClass beside their pods: a Workload has it only if the class exists."""
         for kind in JOB_KINDS:
             for job in self._view.mirror(kind.gvk).all() if kind.priority_paths else ():
                 names_it = any(at(job, path) == name for path in kind.priority_paths)
                 yield key_of_job(job) if names_it else None
 
     def _of_workloads(self, concerns: Callable[[Object], bool]) -> Iterator[JobKey | None]:
-        """Give the jobs of Workloads; one that has none yet is looked at anyway, and one of a group by its parent."""
+        """Return the jobs of Workloads; one that has none yet is looked at anyway, and one of a group by its parent."""
         for workload in self._view.mirror(WORKLOAD).all():
             if not concerns(workload):
                 yield None
@@ -144,7 +144,7 @@ def _label(job: Object) -> Any:
 
 
 def _names_class(workload: Object, cause: _Cause) -> bool:
-    """Say whether a Workload has its priority from a PriorityClass: one that it names, or the one of all others."""
+    """Return whether a Workload has its priority from a PriorityClass: one that it names, or the one of all others."""
     ref = at(workload, ("spec", "priorityClassRef")) or {}
     if ref.get("kind") == WORKLOAD_CLASS.kind:
         return False

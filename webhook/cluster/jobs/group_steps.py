@@ -82,7 +82,7 @@ class Places:
 
 
 def group_step(pods: Sequence[Object], workload: Object | None) -> Next:
-    """Give the next step, and the pods that it is about. `pods` are those of the group, the oldest first."""
+    """Return the next step, and the pods that it is about. `pods` are those of the group, the oldest first."""
     if workload is None:
         return _alone(pods)
     if not pods:
@@ -110,7 +110,7 @@ def group_step(pods: Sequence[Object], workload: Object | None) -> Next:
 
 
 def places(pods: Iterable[Object], workload: Object) -> Places:
-    """Give each place of a Workload to a pod: to one that runs or may run yet, else to the last that did."""
+    """Return the pod for each place of a Workload: one that runs or may run yet, else the last that did."""
     pods = list(pods)
     kept: list[Object] = []
     spare: list[Object] = []
@@ -129,7 +129,7 @@ def places(pods: Iterable[Object], workload: Object) -> Places:
 
 
 def replacement(found: Places, workload: Object) -> Told | None:
-    """Say what the condition `WaitingForReplacementPods` should be, None where it stands so, or need not be there."""
+    """Return the condition `WaitingForReplacementPods`, None where it stands so, or need not be there."""
     told = find(workload, REPLACEMENT) or {}
     if not found.absent or not by_pods(workload):
         return _REPLACED if told.get("status", "False") != "False" else None
@@ -143,7 +143,7 @@ def replacement(found: Places, workload: Object) -> Told | None:
 
 
 def by_pods(workload: Object) -> bool:
-    """Say whether a Workload belongs to pods alone, and to nothing that makes them anew."""
+    """Return whether a Workload belongs to pods alone, and to nothing that makes them anew."""
     owners = at(workload, ("metadata", "ownerReferences")) or ()
     return bool(owners) and all(owner.get("kind") == "Pod" for owner in owners)
 
@@ -192,7 +192,7 @@ def _deleted(pods: Sequence[Object], tracked: Sequence[Object], workload: Object
 
 
 def _placed(kept: Sequence[Object], workload: Object) -> Next:
-    """Give the next step for a group whose every pod has its place."""
+    """Return the next step for a group whose every pod has its place."""
     if not says(kept, SERVING) and _is_over(kept, workload):
         return GroupStep.FINISH, ()
     if not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED):
@@ -206,7 +206,7 @@ def _placed(kept: Sequence[Object], workload: Object) -> Next:
 
 
 def _is_given_up(pods: Sequence[Object]) -> bool:
-    """Say whether somebody deleted all pods of a group, and not the queue."""
+    """Return whether somebody deleted all pods of a group, and not the queue."""
     return all(gone(pod) and find(pod, TERMINATION) is None for pod in pods) and not says(pods, SERVING)
 
 

@@ -111,7 +111,7 @@ class PodGroups:
         await self._writer.refresh(WORKLOAD, namespace, name)
 
     def _pods(self, namespace: str, name: str) -> list[Object]:
-        """Give the pods of a group, the oldest first."""
+        """Return the pods of a group, the oldest first."""
         return by_age(self._view.mirror(POD).of(namespace, (GROUP, name)))
 
     async def _refuse(self, name: str, pods: Sequence[Object]) -> None:

@@ -11,7 +11,7 @@ from webhook.store.objects import Object
 
 
 def runs(job: Object) -> bool:
-    """Say whether the job's own status says that pods are there: it counts some, or is in a state that has some."""
+    """Return whether the job's own status says that pods are there: it counts some, or is in a state that has some."""
     state = _STATES.get(str(job.get("kind")))
     return running_pods(job) > 0 or (state is not None and state(job))
 
@@ -28,7 +28,7 @@ def running_pods(job: Object) -> int:
 
 
 def is_refused(job: Object) -> bool:
-    """Say whether the kind's own controller refuses the job, and so runs nothing of it until its user mends it."""
+    """Return whether the kind's own controller refuses the job, and so runs nothing of it until its user mends it."""
     return job.get("kind") == "RayJob" and at(job, ("status", "jobDeploymentStatus")) == "ValidationFailed"
 
 
@@ -57,7 +57,7 @@ def _belongs(pod: Object, uid: str) -> bool:
 
 
 def ready(job: Object) -> bool | None:
-    """Say whether all pods of a Job are ready; None where the kind does not tell."""
+    """Return whether all pods of a Job are ready; None where the kind does not tell."""
     if at(job, ("status", "ready")) is None:
         return None
     wanted = at(job, ("spec", "parallelism"))

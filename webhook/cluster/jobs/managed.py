@@ -60,12 +60,12 @@ LOST: Final = "lost"
 
 
 def key_of_group(namespace: str, name: str) -> JobKey:
-    """Give the key of a group of pods, whose name is that of its Workload."""
+    """Return the key of a group of pods, whose name is that of its Workload."""
     return JobKey(POD, namespace, name, OF_GROUP)
 
 
 def key_of_job(job: Object) -> JobKey:
-    """Give the key of a job object; of a pod in a group that of the group."""
+    """Return the key of a job object; of a pod in a group that of the group."""
     namespace, name = key_of(job)
     if group := group_of(job):
         return key_of_group(namespace, group)
@@ -73,7 +73,7 @@ def key_of_job(job: Object) -> JobKey:
 
 
 def keys_of_parents(obj: Object) -> Iterator[JobKey]:
-    """Give the keys of the objects whose pods are queued in groups, and with whom this object has to do."""
+    """Return the keys of the objects whose pods are queued in groups, and with whom this object has to do."""
     namespace, name = key_of(obj)
     gvk = gvk_of(obj)
     if any((gvk.group, gvk.kind) == (each.group, each.kind) for each in PARENTS):
@@ -86,7 +86,7 @@ def keys_of_parents(obj: Object) -> Iterator[JobKey]:
 
 
 def key_of_owner(workload: Object) -> JobKey | None:
-    """Give the key of the job that a Workload belongs to, by its controller reference."""
+    """Return the key of the job that a Workload belongs to, by its controller reference."""
     reference = controller_of(workload)
     if reference is None:
         return None
@@ -98,7 +98,7 @@ def key_of_owner(workload: Object) -> JobKey | None:
 
 
 def key_of_maker(obj: Object) -> JobKey | None:
-    """Give the key of the job that made a RayCluster, and that may follow its size."""
+    """Return the key of the job that made a RayCluster, and that may follow its size."""
     reference = controller_of(obj) if gvk_of(obj).kind == RAY_CLUSTER.kind else None
     made = next((row.gvk for row in KINDS if row.cluster and reference and row.kind == reference.get("kind")), None)
     if made is None or reference is None:
@@ -107,7 +107,7 @@ def key_of_maker(obj: Object) -> JobKey | None:
 
 
 def key_of_lost(workload: Object) -> JobKey | None:
-    """Give the key of a Workload that had a job and lost the reference to it, as the garbage collector does.
+    """Return the key of a Workload that had a job and lost the reference to it, as the garbage collector does.
 
     It does where a job is deleted and what it owned is not (`kubectl delete --cascade=orphan`); the label stays.
     """
@@ -117,7 +117,7 @@ def key_of_lost(workload: Object) -> JobKey | None:
 
 
 def lost_job(workload: Object) -> str:
-    """Give the UID of the job that a Workload was made for; empty where it was made by hand."""
+    """Return the UID of the job that a Workload was made for; empty where it was made by hand."""
     return str((at(workload, ("metadata", "labels")) or {}).get(JOB_UID_LABEL) or "")
 
 
@@ -160,7 +160,7 @@ class ManagedJobs:
         return replace(described, pod_sets=()) if runtime is None else describe(job, runtime)
 
     def _scaled(self, job: Object, described: Job) -> Job:
-        """Give a job with the workers that its RayCluster has, where that one scales by itself."""
+        """Return a job with the workers that its RayCluster has, where that one scales by itself."""
         name = at(job, described.kind.cluster)
         cluster = self._view.mirror(RAY_CLUSTER).get(name, key_of(job)[0]) if isinstance(name, str) else None
         if cluster is None or at(cluster, ("spec", "enableInTreeAutoscaling")) is not True:
@@ -183,7 +183,7 @@ class ManagedJobs:
 
 
 def is_followed(job: Object) -> bool:
-    """Say whether the view follows this object: of Pods only those that were gated here."""
+    """Return whether the view follows this object: of Pods only those that were gated here."""
     gvk = gvk_of(job)
     return has_labels(job, LABELS.get((gvk.group, gvk.kind), ALL))
 
@@ -196,14 +196,14 @@ class ViewOwners:
         self.external = settings.external
 
     def owner(self, reference: Object, namespace: str) -> Object | None:
-        """Give the managed job with the uid of a reference, None where it is not in view."""
+        """Return the managed job with the uid of a reference, None where it is not in view."""
         uid = str(reference.get("uid"))
         if is_external(reference, self):
             return stand_in(reference, namespace) if self._view.mirror(WORKLOAD).of(namespace, uid) else None
         return self._view.by_uid(uid, MANAGED)
 
     def admitted(self, job: Object) -> bool:
-        """Say whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""
+        """Return whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""
         key = key_of_job(job)
         own = workload_of_key(self._view, key)
         found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid) if own is None else (own,)
@@ -211,5 +211,5 @@ class ViewOwners:
 
 
 def workload_of_key(view: View, key: JobKey) -> Object | None:
-    """Give the Workload of a job, None where it has none yet."""
+    """Return the Workload of a job, None where it has none yet."""
     return view.mirror(WORKLOAD).get(key.workload, key.namespace)

@@ -38,14 +38,14 @@ class PlacementConflict(Exception):
 
 
 def suspend(job: Object, described: Job, value: bool) -> Object:
-    """Give the job with its own suspend field set."""
+    """Return the job with its own suspend field set."""
     assert described.kind.suspend_path is not None
     held: Object = _with(job, described.kind.suspend_path, value)
     return held
 
 
 def ungated(pod: Object, described: Job) -> Object:
-    """Give the pod without our scheduling gate, and the one that Kueue's placement put there; those of others stay."""
+    """Return the pod without our scheduling gate and that of Kueue's placement; gates of others stay."""
     gates = at(pod, ("spec", "schedulingGates")) or []
     rest = [gate for gate in gates if gate.get("name") not in (described.kind.gate, TOPOLOGY_GATE)]
     free: Object = _with(pod, ("spec", "schedulingGates"), rest or None)
@@ -61,7 +61,7 @@ def started(
     marked: bool = False,
     labelled: bool = True,
 ) -> Object:
-    """Give the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
+    """Return the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
 
     Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, then what its admission checks
     want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Its pods say whose they are.
@@ -96,7 +96,7 @@ def started(
 
 
 def _named(job: Object, pods: JobPodSet, workload: Object, *, labelled: bool) -> Object:
-    """Give the job whose pods say to which Workload and pod set they belong, and through which queues they came."""
+    """Return the job whose pods say to which Workload and pod set they belong, and through which queues they came."""
     labels = {POD_SET: pods.name}
     if labelled:
         queues = {
@@ -112,13 +112,13 @@ def _named(job: Object, pods: JobPodSet, workload: Object, *, labelled: bool) ->
 
 
 def _way(pods: JobPodSet, part: str) -> Path:
-    """Give where an admission writes what belongs to a part of a template, its metadata or its spec."""
+    """Return where an admission writes what belongs to a part of a template, its metadata or its spec."""
     place = pods.path if pods.place is None else pods.place
     return place if pods.flat else (*place, part)
 
 
 def _marked(job: Object, described: Job, workload: Object) -> Object:
-    """Give an elastic job whose pods say to which chain of Workloads they belong, whatever they said before."""
+    """Return an elastic job whose pods say to which chain of Workloads they belong, whatever they said before."""
     chain = annotation(workload, SLICE) or workload["metadata"]["name"]
     for pods in described.pod_sets:
         job = _with(job, (*pods.path, "metadata", "annotations", SLICE), chain)
@@ -126,7 +126,7 @@ def _marked(job: Object, described: Job, workload: Object) -> Object:
 
 
 def as_grown(job: Object, described: Job, current: Object) -> Object:
-    """Give a running elastic job as the next of its Workloads describes it: without flavors, in the same chain."""
+    """Return a running elastic job as the next of its Workloads describes it: without flavors, in the same chain."""
     out = restored(job, described, current)
     for pods in described.pod_sets:
         if chain := annotation(pods.template, SLICE):
@@ -135,7 +135,7 @@ def as_grown(job: Object, described: Job, current: Object) -> Object:
 
 
 def _updates(workload: Object, pod_set: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give what the checks of a Workload want for a pod set, each with the check's name."""
+    """Return what the checks of a Workload want for a pod set, each with the check's name."""
     for state in states_of(workload):
         for update in state.get("podSetUpdates") or ():
             if update.get("name") == pod_set:
@@ -143,7 +143,7 @@ def _updates(workload: Object, pod_set: str) -> Iterator[tuple[str, dict[str, An
 
 
 def _updated(job: Object, pods: JobPodSet, check: str, update: Mapping[str, Any]) -> Object:
-    """Give the job with a check's update in one template: maps grow, tolerations are added once."""
+    """Return the job with a check's update in one template: maps grow, tolerations are added once."""
     for part, name in FIELDS:
         wanted, where = update.get(name), (*_way(pods, part), name)
         if not wanted:
@@ -160,7 +160,7 @@ def _updated(job: Object, pods: JobPodSet, check: str, update: Mapping[str, Any]
 
 
 def restored(job: Object, described: Job, workload: Object) -> Object:
-    """Give the job with its templates and pod counts as they were before it was started."""
+    """Return the job with its templates and pod counts as they were before it was started."""
     out = job
     before = {p.get("name"): p for p in at(workload, ("spec", "podSets")) or []}
     for pods in described.pod_sets:
@@ -181,12 +181,12 @@ def restored(job: Object, described: Job, workload: Object) -> Object:
 
 
 def is_placed(job: Object) -> bool:
-    """Say whether the job was started with templates that are not its own, and not restored since."""
+    """Return whether the job was started with templates that are not its own, and not restored since."""
     return PLACED in (at(job, ("metadata", "annotations")) or {})
 
 
 def is_changed(described: Job, workload: Object) -> bool:
-    """Say whether the job's templates still carry what an admission put there."""
+    """Return whether the job's templates still carry what an admission put there."""
     before = {p.get("name"): p for p in at(workload, ("spec", "podSets")) or []}
     for pods in described.pod_sets:
         old = before.get(pods.name)
@@ -200,7 +200,7 @@ def is_changed(described: Job, workload: Object) -> bool:
 
 
 def is_bigger(described: Job, workload: Object) -> bool:
-    """Say whether the job has more pods now than it asked for; if it runs, than its admission gives it.
+    """Return whether the job has more pods now than it asked for; if it runs, than its admission gives it.
 
     A pod set that the Workload does not know does not count: an older Kueue may have named it otherwise.
     """
@@ -213,7 +213,7 @@ def is_bigger(described: Job, workload: Object) -> bool:
 
 
 def fits(described: Job, workload: Object) -> bool:
-    """Say whether a Workload that somebody else made is of the job's size: its pod sets, their pods and requests."""
+    """Return whether a Workload that somebody else made is of the job's size: its pod sets, their pods and requests."""
     theirs = at(workload, ("spec", "podSets")) or []
     given = {a.get("name"): a.get("count") for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
     if [p.get("name") for p in theirs] != [pods.name for pods in described.pod_sets]:
@@ -226,7 +226,7 @@ def fits(described: Job, workload: Object) -> bool:
 
 
 def differs(pods: JobPodSet, before: Mapping[str, Any]) -> bool:
-    """Say whether what an admission writes stands in a template in another way than in `before`."""
+    """Return whether what an admission writes stands in a template in another way than in `before`."""
     return any((at(pods.template, field) or None) != (at(before, field) or None) for field in FIELDS)
 
 
@@ -247,7 +247,7 @@ def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:
 
 
 def on_flavors(template: Object, flavors: Sequence[Object]) -> Object:
-    """Give a pod template bound to the nodes of flavors."""
+    """Return a pod template bound to the nodes of flavors."""
     return _place(template, ("spec",), flavors)
 
 
@@ -275,7 +275,7 @@ def _at(node: Any, path: Iterable[str | int]) -> Any:
 
 
 def _with(node: Any, path: Sequence[str | int], value: Any) -> Any:
-    """Give a copy of `node` with the value at `path` replaced (None takes it away); only the way there is copied."""
+    """Return a copy of `node` with the value at `path` replaced (None takes it away); only the way there is copied."""
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         out_list = list(node)

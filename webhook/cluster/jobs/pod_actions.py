@@ -55,7 +55,7 @@ class PodActions:
 
 
 def _why(workload: Object) -> tuple[str, str]:
-    """Give reason and message of the condition of a Pod that is to end, in Kueue's words."""
+    """Return reason and message of the condition of a Pod that is to end, in Kueue's words."""
     if gone(workload):
         return "WorkloadDeleted", "Workload is deleted"
     if holds(workload, EVICTED):

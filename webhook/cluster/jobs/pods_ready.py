@@ -23,14 +23,14 @@ _ENDS: Final = frozenset({JobStep.CREATE, JobStep.ADOPT, JobStep.REJECT, JobStep
 
 
 def readiness(job: Object, described: Job, workload: Object | None, step: JobStep) -> tuple[bool, str, str] | None:
-    """Give status, reason and message of the condition where it is to change; None where it stands."""
+    """Return status, reason and message of the condition where it is to change; None where it stands."""
     if workload is None or step in _ENDS:
         return None
     return told_of(workload, ready=pods_ready(job, described))
 
 
 def told_of(workload: Object, *, ready: bool) -> tuple[bool, str, str] | None:
-    """Give what the condition is to say where all pods are ready now, or are not; None where it stands."""
+    """Return what the condition is to say where all pods are ready now, or are not; None where it stands."""
     if holds(workload, FINISHED):
         return None
     told = find(workload, PODS_READY)

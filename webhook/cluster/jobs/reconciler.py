@@ -152,7 +152,7 @@ class Reconciler:
         return POLL if step is JobStep.RELEASE else SOON
 
     def _next(self, key: JobKey, job: Object, described: Job, workload: Object | None) -> Next:
-        """Give the next step, and the Workload that it is about.
+        """Return the next step, and the Workload that it is about.
 
         Raises what reading a malformed job does: custom kinds may hold anything.
         """
@@ -206,7 +206,7 @@ class Reconciler:
         return None
 
     async def _is_early(self, job: Object) -> bool:
-        """Say whether an object runs as part of a job that a queue holds, and has not admitted."""
+        """Return whether an object runs as part of a job that a queue holds, and has not admitted."""
         if finish_of(job) is not None or await self._is_owned(job):
             return False
         above, unknown = ancestors(job, key_of(job)[0], self._owners)
@@ -216,7 +216,7 @@ class Reconciler:
         return is_external(owner, self._owners) or self._managed.read_owner(owner) is not None
 
     async def _is_unnamed_child(self, job: Object, described: Job) -> bool:
-        """Say whether a job that names no queue is part of one that a queue holds, and so waits with it."""
+        """Return whether a job that names no queue is part of one that a queue holds, and so waits with it."""
         if described.queue or self.workloads.named(job) or controller_of(job) is None:
             return False
         await self._is_owned(job)  # which asks for owners that are not in view yet
@@ -238,7 +238,7 @@ class Reconciler:
         return None if await self.actions.orphan(workload, key.uid) else POLL
 
     async def _lost(self, key: JobKey) -> float | None:
-        """Give a Workload the reference to its job back, or end it: nobody else would, and its quota stays held."""
+        """Restore the reference of a Workload to its job, or end it: nobody else would, and its quota stays held."""
         workload = self._view.mirror(WORKLOAD).get(key.name, key.namespace)
         if workload is None or key_of_lost(workload) is None:
             return None
@@ -252,7 +252,7 @@ class Reconciler:
         return None if await self.actions.orphan(workload, uid) else POLL
 
     async def _with_leaving_job(self, key: JobKey) -> float | None:
-        """Give back what a job holds that is being deleted, once its pods are gone: others may hold the job itself."""
+        """Release what a job holds that is being deleted, once its pods are gone: others may hold the job itself."""
         left = False
         for workload in self.workloads.of(key):
             if not holds(workload, FINISHED):
@@ -269,7 +269,7 @@ class Reconciler:
             await self.actions.discard(workload)
 
     async def _is_owned(self, job: Object) -> bool:
-        """Say whether the job is part of one that a queue looks at; an owner that is not in view yet is asked for."""
+        """Return whether the job is part of one that a queue looks at; an owner that is not in view is asked for."""
         namespace, _ = key_of(job)
         for _ in range(DEPTH):
             above, unknown = ancestors(job, namespace, self._owners)
@@ -303,7 +303,7 @@ class Reconciler:
 
 
 def _of_prebuilt(job: Object, described: Job, workload: Object | None) -> JobStep | None:
-    """Give the step of a job that names its Workload, None where it goes on as any other."""
+    """Return the step of a job that names its Workload, None where it goes on as any other."""
     if finish_of(job) is not None:
         return JobStep.NONE if workload is None else None
     if workload is None:

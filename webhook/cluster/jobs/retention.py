@@ -10,7 +10,7 @@ from webhook.store.objects import Object
 
 
 def kept_for(workload: Object, retention: int | None, now: str) -> float | None:
-    """Give the seconds until the job of a Workload is to be deleted, 0 for now; None where it is kept.
+    """Return the seconds until the job of a Workload is to be deleted, 0 for now; None where it is kept.
 
     Only the queue's own reasons count (a time limit, pods that were never ready): what a person has deactivated stays.
     """

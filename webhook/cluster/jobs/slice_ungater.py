@@ -19,7 +19,7 @@ from webhook.store.objects import Object, key_of
 
 
 def chain_of(pod: Object) -> str:
-    """Give the chain of Workloads that a pod belongs to, "" where it is no pod of an elastic job."""
+    """Return the chain of Workloads that a pod belongs to, "" where it is no pod of an elastic job."""
     return annotation(pod, SLICE) if pod.get("kind") == POD.kind else ""
 
 
@@ -44,7 +44,7 @@ class SliceUngater:
                 await self._writer.replace(without_gate(pod))
 
     def _granted(self, namespace: str, chain: str) -> dict[str, int]:
-        """Give the pods that the chain may run: those of its largest Workload that is admitted and stays so."""
+        """Return the pods that the chain may run: those of its largest Workload that is admitted and stays so."""
         found = [
             counts(workload)
             for workload in self._view.mirror(WORKLOAD).of(namespace, (SLICE, chain))

@@ -29,7 +29,7 @@ Differ = Callable[[Object], Differences]
 
 
 def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Differ) -> Next:
-    """Give the next step. `live` are the job's Workloads that have not ended, the oldest first."""
+    """Return the next step. `live` are the job's Workloads that have not ended, the oldest first."""
     if finish_of(job) is not None:
         return (JobStep.FINISH, live[0]) if live else (JobStep.NONE, None)
     if (old := _superseded(live)) is not None:
@@ -50,13 +50,13 @@ def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Diff
 
 
 def _superseded(live: Sequence[Object]) -> Object | None:
-    """Give a Workload whose replacement is admitted."""
+    """Return a Workload whose replacement is admitted."""
     heirs = {annotation(w, REPLACES): w for w in live if holds(w, ADMITTED) and not holds(w, EVICTED)}
     return next((w for w in live if heirs.get("/".join(key_of(w)), w) is not w), None)
 
 
 def _resized(described: Job, current: Object, heir: Object | None) -> Next | None:
-    """Give the step by which the Workloads follow the job's size, None where they have it."""
+    """Return the step by which the Workloads follow the job's size, None where they have it."""
     wanted, has = {pods.name: pods.count for pods in described.pod_sets}, counts(current)
     grew = any(count > has.get(name, 0) for name, count in wanted.items())
     if heir is not None and not grew:

@@ -84,7 +84,7 @@ class Differences:
 
 
 def next_step(job: Object, described: Job, workload: Object | None, differs: Differences) -> JobStep:
-    """Give the next step for a managed job."""
+    """Return the next step for a managed job."""
     over = finish_of(job) is not None
     if is_free(job, workload):
         return JobStep.FREE
@@ -112,7 +112,7 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
 
 
 def is_free(job: Object, workload: Object | None) -> bool:
-    """Say whether a pod need not be tracked any more: it was deleted, or it has ended and the queue knows."""
+    """Return whether a pod need not be tracked any more: it was deleted, or it has ended and the queue knows."""
     if not is_tracked(job):
         return False
     known = finish_of(job) is not None if workload is None else holds(workload, FINISHED)
@@ -143,7 +143,7 @@ def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differenc
 
 
 def still_there(job: Object) -> bool:
-    """Say whether pods of a suspended job may still run: it counts some, or its controller has not seen the stop.
+    """Return whether pods of a suspended job may still run: it counts some, or its controller has not seen the stop.
 
     A Job that was started keeps its startTime; the controller's condition `Suspended` tells that it saw the stop.
     """
@@ -153,5 +153,5 @@ def still_there(job: Object) -> bool:
 
 
 def gone(obj: Object) -> bool:
-    """Say whether an object is being deleted."""
+    """Return whether an object is being deleted."""
     return bool(at(obj, ("metadata", "deletionTimestamp")))

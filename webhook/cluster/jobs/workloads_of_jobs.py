@@ -24,13 +24,13 @@ class JobWorkloads:
         self._waiting: dict[tuple[str, str], JobKey] = {}
 
     def job_of(self, workload: Object) -> JobKey | None:
-        """Give the job that a Workload belongs to, or that waits for it; None where there is none and was none."""
+        """Return the job that a Workload belongs to, or that waits for it; None where there is none and was none."""
         if annotation(workload, IS_GROUP) == "true":
             return key_of_group(*key_of(workload))
         return key_of_owner(workload) or self._waiting.get(key_of(workload)) or key_of_lost(workload)
 
     def of(self, key: JobKey) -> list[Object]:
-        """Give the Workloads that name the job as their controller, the oldest first."""
+        """Return the Workloads that name the job as their controller, the oldest first."""
         found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid)
         return sorted((w for w in found if (owner := key_of_owner(w)) is not None and owner.uid == key.uid), key=_age)
 
@@ -42,7 +42,7 @@ class JobWorkloads:
         return any(holds(w, QUOTA_RESERVED) and not holds(w, FINISHED) for w in found)
 
     def choose(self, key: JobKey, job: Object) -> tuple[Object | None, tuple[Object, ...]]:
-        """Give the Workload of a job, and those that it has besides and that have not ended.
+        """Return the Workload of a job, and those that it has besides and that have not ended.
 
         An elastic job has several, none of which is too many; `slices.py` tells which is which.
         It is the one that the job names; else the one of our name; else the oldest, which an older Kueue has named.
@@ -56,11 +56,11 @@ class JobWorkloads:
         return own, tuple(w for w in mine if w is not own and not holds(w, FINISHED))
 
     def named(self, job: Object) -> str | None:
-        """Give the name of the Workload that a job says it has."""
+        """Return the name of the Workload that a job says it has."""
         return prebuilt_of(job, annotated=self._annotated)
 
     def _prebuilt(self, key: JobKey, name: str) -> Object | None:
-        """Give the Workload that a job names, unless it is another's; one that is not there yet is waited for."""
+        """Return the Workload that a job names, unless it is another's; one that is not there yet is waited for."""
         found = self._view.mirror(WORKLOAD).get(name, key.namespace)
         if found is None:
             self._waiting[key.namespace, name] = key

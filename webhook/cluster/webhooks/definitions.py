@@ -72,7 +72,7 @@ async def _take_over(store: ObjectStore, found: Object, definition: Object, *, d
 
 
 def _as_ours(definition: Object) -> Object:
-    """Give the patch by which a CRD becomes this definition, whatever it was."""
+    """Return the patch by which a CRD becomes this definition, whatever it was."""
     spec = dict(definition["spec"])
     conversion = spec.get("conversion") or {"strategy": "None", "webhook": None}
     if webhook := conversion.get("webhook"):
@@ -84,7 +84,7 @@ def _as_ours(definition: Object) -> Object:
 
 
 def guards() -> list[Object]:
-    """Give the policy that denies the deletion of the CRDs that were taken over, and its binding.
+    """Return the policy that denies the deletion of the CRDs that were taken over, and its binding.
 
     `helm uninstall` of the Kueue that brought them goes by its own record, not by the annotation, and would delete them
     with every queue and Workload.
@@ -153,5 +153,5 @@ def _ours(definition: Object) -> bool:
 
 
 def _stored(definition: dict[str, Any]) -> Iterator[str]:
-    """Give the version that the API server stores; one, but for a definition that it would refuse."""
+    """Return the version that the API server stores; one, but for a definition that it would refuse."""
     return (version["name"] for version in definition["spec"]["versions"] if version["storage"])

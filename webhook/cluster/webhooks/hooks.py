@@ -39,7 +39,7 @@ class Hook:
 
 
 def hooks(entries: Sequence[WebhookEntry], *, gate: bool) -> list[Hook]:
-    """Give the webhooks for those of the policies; with `gate`, queued jobs are sent to be judged in any case.
+    """Return the webhooks for those of the policies; with `gate`, queued jobs are sent to be judged in any case.
 
     Where there are two calls of a phase, each has a path of its own, at which only its policies are evaluated. The gate
     is asked at the first validating entry only. Where it is the only one, its failurePolicy is Ignore: a job that is

@@ -37,13 +37,13 @@ _PATH: Final = re.compile(r"/(mutate|validate)(/(fail|ignore))?$")
 
 
 def hooks_of(configuration: Object) -> list[Hook]:
-    """Give the entries of a configuration as what they are made from."""
+    """Return the entries of a configuration as what they are made from."""
     mutating = dict(CONFIGURATIONS)[gvk_of(configuration)]
     return [_hook(entry, mutating) for entry in configuration.get("webhooks") or ()]
 
 
 async def registered(store: ObjectStore, name: str) -> list[Hook]:
-    """Give what is registered under a name, nothing where nothing is. Raises StoreError."""
+    """Return what is registered under a name, nothing where nothing is. Raises StoreError."""
     found = []
     for gvk, _ in CONFIGURATIONS:
         with contextlib.suppress(NotFound):
@@ -66,10 +66,10 @@ def _hook(entry: Mapping[str, Any], mutating: bool) -> Hook:
 
 
 def adapted(configuration: Object, hooks: Sequence[Hook], namespace: str) -> Object:
-    """Give a configuration whose entries are those of `hooks`, marked as the leader's; `namespace` is our own, which is
-    never matched.
+    """Return a configuration whose entries are those of `hooks`, marked as the leader's.
 
-    An entry that is new is as one of those that are there. Raises ValueError where there is none.
+    `namespace` is our own, and is never matched. An entry that is new is as one of those that are there.
+    Raises ValueError where there is none.
     """
     mutating = dict(CONFIGURATIONS)[gvk_of(configuration)]
     there = {entry["name"]: entry for entry in configuration.get("webhooks") or ()}

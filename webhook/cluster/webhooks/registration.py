@@ -46,7 +46,7 @@ class WebhookEndpoint:
     port: int = 443
 
     def config(self, path: str) -> dict[str, Any]:
-        """Give the `clientConfig` of an entry."""
+        """Return the `clientConfig` of an entry."""
         trust = {"caBundle": base64.b64encode(self.authority).decode()} if self.authority else {}
         if self.url:
             return {"url": f"{self.url.rstrip('/')}/{path}", **trust}
@@ -66,7 +66,7 @@ class Options:
 
 
 def configurations(hooks: Sequence[Hook], target: WebhookEndpoint, options: Options) -> list[Object]:
-    """Give both configurations."""
+    """Return both configurations."""
     made = []
     for gvk, mutating in CONFIGURATIONS:
         metadata: dict[str, Any] = {"name": options.name, "labels": {PART_OF: OURS}}
@@ -89,7 +89,7 @@ async def register(
 
 
 async def is_kept(store: ObjectStore, name: str) -> bool:
-    """Say whether the leader has written, or confirmed, both configurations. Raises StoreError."""
+    """Return whether the leader has written, or confirmed, both configurations. Raises StoreError."""
     found = [await store.get(gvk, name, None) for gvk, _ in CONFIGURATIONS]
     return all(KEPT in (obj["metadata"].get("annotations") or {}) for obj in found)
 
@@ -125,7 +125,7 @@ async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Optio
 
 
 def conditions_of(hook: Hook) -> list[dict[str, str]]:
-    """Give the `matchConditions` of an entry."""
+    """Return the `matchConditions` of an entry."""
     conditions = [{"name": LEASES, "expression": NO_LEASES}] if _may_match_leases(hook) else []
     if hook.condition:
         conditions.append({"name": WANTED, "expression": hook.condition})
@@ -133,7 +133,7 @@ def conditions_of(hook: Hook) -> list[dict[str, str]]:
 
 
 def excluding(selector: Mapping[str, Any], never: Iterable[str]) -> dict[str, Any]:
-    """Give a selector that leaves some namespaces out, besides those that it leaves out already."""
+    """Return a selector that leaves some namespaces out, besides those that it leaves out already."""
     kept, excluded = [], {*never}
     for expression in selector.get("matchExpressions") or ():
         if (expression["key"], expression["operator"]) == (NAMESPACE_NAME, "NotIn"):

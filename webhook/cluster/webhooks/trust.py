@@ -23,7 +23,7 @@ class Trusting:
 
     @property
     def known(self) -> bytes:
-        """Give the bundle that our webhooks are called with now; empty where none is registered."""
+        """Return the bundle that our webhooks are called with now; empty where none is registered."""
         texts = (hook["clientConfig"].get("caBundle") for obj in self.configurations for hook in obj["webhooks"])
         return base64.b64decode(next((text for text in texts if text), ""))
 
@@ -62,7 +62,7 @@ async def trusting(store: ObjectStore, release: str) -> Trusting:
 
 
 def _converted_here(definition: Object, release: str) -> bool:
-    """Say whether a CRD is ours, not a Kueue's, and is converted by this release."""
+    """Return whether a CRD is ours, not a Kueue's, and is converted by this release."""
     conversion = definition["spec"].get("conversion") or {}
     service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
     ours = (definition["metadata"].get("labels") or {}).get(PART_OF) == OURS

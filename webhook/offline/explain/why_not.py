@@ -52,7 +52,7 @@ def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now:
 
 
 def _rules(match: MatchResources, targets: tuple[ResourceOperation, ...]) -> str:
-    """Say in what the resource rules differ from the request, which goes by its last target; empty where in nothing."""
+    """Return how the resource rules differ from the request, which goes by its last target; empty if they do not."""
     asked = targets[-1]
     if any(rule.fits(target) for rule in match.excludes for target in targets):
         return f"excludeResourceRules exclude {asked.resource}"
