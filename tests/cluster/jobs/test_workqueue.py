@@ -6,7 +6,6 @@ import pytest
 
 from tests.cluster.turns import Turns
 from tests.patience import until
-from webhook.cluster.jobs import workqueue
 from webhook.cluster.jobs.workqueue import WorkQueue
 
 
@@ -67,25 +66,25 @@ def test_urgent_keys_go_first():
     assert asyncio.run(go()) == [4, 7, 0, 1, 2, 3, 5, 8]
 
 
-def test_urgent_keys_do_not_hold_up_others_for_ever(monkeypatch):
-    """A key is overtaken by those that come within the head start."""
-    monkeypatch.setattr(workqueue, "HEAD_START", 10)
+def test_urgent_keys_do_not_hold_up_others():
+    """Where urgent keys come without end, each fifth look is at another."""
 
     async def go():
         looked = []
 
         async def work(key: int) -> float | None:
             looked.append(key)
-            if 0 not in looked:
+            if key > 0 and key < 12:
                 queue.add(key + 1)
             return None
 
-        queue = WorkQueue[int](work, 1, bool)
+        queue = WorkQueue[int](work, 1, lambda key: key > 0)
         queue.add(0)
+        queue.add(-1)
         queue.add(1)
         queue.start()
         await until(lambda: 0 in looked, "the other key is looked at")
         await queue.stop()
         return looked
 
-    assert asyncio.run(go()) == [*range(1, 10), 0, 10]
+    assert asyncio.run(go()) == [1, 2, 3, 0, 4, 5, 6, 7, -1, 8, 9, 10, 11, 12]

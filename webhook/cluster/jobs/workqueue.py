@@ -1,6 +1,7 @@
 """Keys that want to be looked at: each at most once at a time, later again where something changed meanwhile.
 
-Urgent keys go ahead of others, but not for ever: as if they had come HEAD_START keys earlier.
+Urgent keys go ahead of others, which have a share of the looks all the same: as in weighted fair queueing, each of the
+two kinds counts what its looks cost, and the one that has less goes next.
 
 However many wait, the event loop has its turn after a slice of time: neither a key that is there nor a look that
 writes nothing would give way by itself.
@@ -20,8 +21,8 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY: Final = 0.1
 LAST_RETRY: Final = 30.0
-HEAD_START: Final = 100_000
-"""By so many keys an urgent one is ahead of those that come with it."""
+COST: Final = {True: 1, False: 4}
+"""What a look at an urgent key, and at another, counts: where both wait, four of five are urgent ones."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -41,6 +42,10 @@ class WorkQueue(Generic[Key]):
         self._number = count()
         self._waiting: dict[Key, int] = {}
         """The place of each key that waits."""
+        self._reached = 0
+        """The place of the key that was looked at last."""
+        self._ends = {True: 0, False: 0}
+        """The place of the last urgent key, and of the last other one."""
         self._busy: set[Key] = set()
         self._again: set[Key] = set()
         self._failures: dict[Key, int] = {}
@@ -55,11 +60,13 @@ class WorkQueue(Generic[Key]):
         if key in self._busy:
             self._again.add(key)
             return
-        number = next(self._number)
-        place = number - HEAD_START if self._is_urgent(key) else number
-        if place < self._waiting.get(key, place + 1):
-            self._waiting[key] = place
-            self._ready.put_nowait((place, number, key))
+        urgent, before = self._is_urgent(key), self._waiting.get(key)
+        if before is not None and not urgent:
+            return
+        place = max(self._reached, self._ends[urgent]) + COST[urgent]
+        if before is None or place < before:
+            self._waiting[key] = self._ends[urgent] = place
+            self._ready.put_nowait((place, next(self._number), key))
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Ask for a look at `key` in `seconds`, unless one comes earlier."""
@@ -94,6 +101,7 @@ class WorkQueue(Generic[Key]):
             if self._waiting.get(key) != place:
                 continue  # it was looked at when it was urgent
             del self._waiting[key]
+            self._reached = place
             self._busy.add(key)
             try:
                 after = await self._work(key)
