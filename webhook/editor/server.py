@@ -66,10 +66,12 @@ class EditorServer(LanguageServer):
 
     async def load(self) -> None:
         """Read the folders, a file at a time: what an editor asks meanwhile is answered."""
-        for _ in self.policies.load():
-            await asyncio.sleep(0)
+        try:
+            for _ in self.policies.load():
+                await asyncio.sleep(0)
+        finally:
+            self.read.set()
         gc.freeze()
-        self.read.set()
         for uri in self.workspace.text_documents:
             self.look(uri)
 
