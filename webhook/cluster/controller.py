@@ -46,7 +46,8 @@ from webhook.store.objects import Object
 
 log = logging.getLogger(__name__)
 
-WORKERS: Final = 4
+WORKERS: Final = 8
+"""The number of jobs that are looked at together: each look may wait for the answer to a write."""
 OF_PARENTS: Final = frozenset((gvk.group, gvk.kind) for gvk in (*PARENTS, POD, WORKLOAD))
 """Kinds that affect pods queued in groups which follow from a parent object."""
 GATHER: Final = 0.02
