@@ -199,6 +199,10 @@ class Run:
         path = JOBS.replace("/jobs", f"/namespaces/{team}/jobs")
         try:
             self.plane.client.call("DELETE", path, {"propagationPolicy": "Background"})
+        except ApiError as error:
+            if error.status != 504:
+                raise
+            return False
         except (HTTPException, OSError):
             return False
         return True
