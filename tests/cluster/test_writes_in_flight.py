@@ -4,19 +4,18 @@ By hand: `make in-flight`, with more lives and others each time.
 """
 
 import asyncio
-import os
 from collections import deque
 from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from prometheus_client import CollectorRegistry
 
 from tests.bench.year.virtual_time import VirtualLoop
 from tests.cluster.faulty_api import Fate, FaultyApi, TimedStore
+from tests.machines import settings_of
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster import pace
@@ -326,11 +325,4 @@ def facts(core: QueueCore) -> list[tuple[Any, ...]]:
 
 
 TestWritesInFlight = WritesInFlight.TestCase
-TestWritesInFlight.settings = settings(
-    max_examples=int(os.environ.get("SLUICE_EXAMPLES", "15")),
-    stateful_step_count=int(os.environ.get("SLUICE_EVENTS", "40")),
-    derandomize="SLUICE_EXAMPLES" not in os.environ,  # the same ones each time; others by hand
-    deadline=None,
-    phases=tuple(Phase)[: None if "SLUICE_SHRINK" in os.environ else -2],
-    suppress_health_check=list(HealthCheck),
-)
+TestWritesInFlight.settings = settings_of(examples=15, events=40)

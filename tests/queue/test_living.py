@@ -7,17 +7,16 @@ are asked for.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import zip_longest
 from math import isclose
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from tests.machines import settings_of
 from tests.queue.living import (
     HOUR,
     MINUTE,
@@ -283,11 +282,4 @@ def told(snapshot: Snapshot) -> list[Workload]:
 
 
 TestLiving = Living.TestCase
-TestLiving.settings = settings(
-    max_examples=int(os.environ.get("SLUICE_EXAMPLES", "20")),
-    stateful_step_count=int(os.environ.get("SLUICE_EVENTS", "200")),
-    derandomize="SLUICE_EXAMPLES" not in os.environ,  # the same ones each time; others by hand
-    deadline=None,
-    phases=tuple(Phase)[: None if "SLUICE_SHRINK" in os.environ else -2],
-    suppress_health_check=list(HealthCheck),
-)
+TestLiving.settings = settings_of(examples=20, events=200)

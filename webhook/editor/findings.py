@@ -12,6 +12,7 @@ from webhook.offline.files import Files
 from webhook.offline.lint.apply_rules import LintReport, lint
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.workers import ALONE
+from webhook.policy.loading.shipped import located
 
 WHOLE: Final = ALONE | {"BYP004", "BYP009", "MUT003", "MUT004", "QUE025", "REF001", "REF002", "REF007"}
 """Codes of rules that run policies on objects, or compare all policies: `sluice lint` looks when a file is saved."""
@@ -22,25 +23,8 @@ OF_ONE_FILE: Final = tuple(
     if not rule.code.startswith(("QUE", "REF")) and rule.code not in ("SCH003", "CEL018", "RCH002")
 )
 """Rules whose findings about a file do not depend on queues, parameters and kinds that other files define."""
-_POLICY: Final = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata:
-  name: images-are-named
-spec:
-  matchConstraints:
-    resourceRules:
-    - apiGroups: [""]
-      apiVersions: [v1]
-      resources: [pods]
-      operations: [CREATE]
-  variables:
-  - name: containers
-    expression: object.spec.containers
-  validations:
-  - expression: variables.containers.all(container, container.image.startsWith("registry.example/"))
-    message: Images come from registry.example.
-"""
+_POLICY: Final = "sluice.dev/gpu-integer"
+"""A policy that comes with Sluice, to be looked at before any other."""
 
 
 def findings_of(workspace: Workspace, path: Path, now: datetime) -> LintReport:
@@ -62,9 +46,8 @@ def prepare(now: datetime) -> None:
 
     These are the schemas of our own kinds, and parts of the CEL library.
     """
-    path = Path("policy.yaml")
-    workspace = Workspace()
-    workspace.write(path, _POLICY)
+    path, workspace = located(_POLICY) / "policy.yaml", Workspace()
+    workspace.reread(path)
     findings_of(workspace, path, now)
 
 

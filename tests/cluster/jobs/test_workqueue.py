@@ -72,18 +72,17 @@ def test_urgent_keys_do_not_hold_up_others():
     async def go():
         looked = []
 
-        async def work(key: int) -> float | None:
+        async def work(key: int) -> None:
             looked.append(key)
-            if key > 0 and key < 12:
+            if 0 < key < 12:
                 queue.add(key + 1)
-            return None
 
         queue = WorkQueue[int](work, 1, lambda key: key > 0)
         queue.add(0)
         queue.add(-1)
         queue.add(1)
         queue.start()
-        await until(lambda: 0 in looked, "the other key is looked at")
+        await until(lambda: 12 in looked, "the last key is looked at")
         await queue.stop()
         return looked
 
