@@ -80,6 +80,24 @@ def test_malformed_objects_do_not_fail_and_reading_twice_changes_nothing(gvk: An
     assert admitted(defaulted(once)) == once
 
 
+@pytest.mark.parametrize(
+    "odd", [7, "x", [], [1], True, {"annotations": 7}, {"annotations": [1]}, {"finalizers": 7}], ids=str
+)
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("v1", "Pod"),
+        ("networking.k8s.io/v1", "Ingress"),
+        ("v1", "PersistentVolumeClaim"),
+        ("v1", "PersistentVolume"),
+    ],
+)
+def test_metadata_of_an_odd_type_stays_as_it_is(version, kind, odd):
+    """The API server refuses it before its plugins come."""
+    obj = {"apiVersion": version, "kind": kind, "metadata": odd, "spec": {"containers": []}}
+    assert admitted(defaulted(obj))["metadata"] == defaulted(obj)["metadata"]
+
+
 @pytest.mark.parametrize("odd", [7, "x", [1], True])
 @pytest.mark.parametrize("field", ["limits", "requests"])
 @pytest.mark.parametrize("whole", [False, True])

@@ -40,8 +40,11 @@ _FINALIZERS: Final = {
 def admitted(obj: Object, listed: Listed = nothing) -> Object:
     """Return a new object, `defaulted` before, with what the plugins set in it. `obj` is not changed.
 
-    `listed` returns the cluster's other objects, as far as they are known.
+    `listed` returns the cluster's other objects, as far as they are known. An object whose metadata the API server
+    could not read comes to no plugin.
     """
+    if not _is_readable(obj.get("metadata")):
+        return obj
     kind = (str(obj.get("apiVersion")), str(obj.get("kind")))
     if kind == ("v1", "Pod") and isinstance(obj.get("spec"), dict):
         obj = copy.deepcopy(obj)
@@ -59,6 +62,16 @@ def admitted(obj: Object, listed: Listed = nothing) -> Object:
     elif finalizer := _FINALIZERS.get(kind):
         obj = _protected(obj, finalizer)
     return obj
+
+
+def _is_readable(metadata: Any) -> bool:
+    """Return whether what plugins read of an object's metadata has its type, or is not there (ObjectMeta)."""
+    if metadata is None:
+        return True
+    if not isinstance(metadata, dict):
+        return False
+    annotations, finalizers = metadata.get("annotations") or {}, metadata.get("finalizers") or []
+    return isinstance(annotations, dict) and isinstance(finalizers, list)
 
 
 def _protected(obj: Object, finalizer: str) -> Object:
