@@ -36,9 +36,9 @@ class Beside:
             self.core.heard(None, obj)
         self.core.decide(self.now)
 
-    def sees(self, *workloads, minutes=0):
+    def sees(self, *workloads, minutes=0, seconds=0):
         """A change at a later time: decided about before it counts, as `BesideKueue` does it."""
-        self.now += minutes * MINUTE
+        self.now += minutes * MINUTE + seconds * 1_000
         self.core.decide(self.now)
         for workload in workloads:
             name = workload["metadata"]["name"]
@@ -101,6 +101,27 @@ def test_a_start_that_the_core_would_not_have_made_is_worse(tmp_path):
     done = beside.report()
     assert done.output.splitlines()[:4] == ["2 starts", "  equal   1", "  better  0", "  worse   1"]
     assert "worse  start  team-a/second  cq  would have waited" in done.output
+
+
+def test_a_start_decided_a_moment_before_is_equal(tmp_path):
+    """The other queue wrote what it had decided before a job ended: the core wanted the same then, and not any more."""
+    beside = Beside(tmp_path)
+    beside.sees(told("busy", "1", *RESERVED, admission=True))
+    beside.sees(told("large", "2"), told("small", "1"), minutes=1)
+    beside.sees(told("busy", "1", *RESERVED, ("Finished", 1), admission=True), seconds=1)
+    beside.sees(told("small", "1", *RESERVED, admission=True), seconds=1)
+    done = beside.report()
+    assert done.output.splitlines()[:4] == ["1 starts", "  equal   1", "  better  0", "  worse   0"], done.output
+
+
+def test_a_start_decided_long_before_is_worse(tmp_path):
+    """A minute later the core's wish of then is no excuse."""
+    beside = Beside(tmp_path)
+    beside.sees(told("busy", "1", *RESERVED, admission=True))
+    beside.sees(told("large", "2"), told("small", "1"), minutes=1)
+    beside.sees(told("busy", "1", *RESERVED, ("Finished", 1), admission=True))
+    beside.sees(told("small", "1", *RESERVED, admission=True), minutes=1)
+    assert "worse  start  team-a/small  cq  would have waited" in beside.report().output
 
 
 def test_an_eviction_for_nobody_is_worse(tmp_path):

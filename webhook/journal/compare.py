@@ -21,7 +21,11 @@ from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
 TOLERANCE: Final = 5_000
-"""Starts that differ by less (milliseconds) count as equal: the rounds of two queues do not begin together."""
+"""Decisions that differ by less (milliseconds) count as equal, whichever was earlier.
+
+The rounds of two queues do not begin together, and a decision of the other is seen when it was written, not when it was
+made.
+"""
 PREEMPTED: Final = "Preempted"
 """The reason of an eviction for another workload."""
 
@@ -61,8 +65,11 @@ class StartComparison:
         self._tolerance = tolerance
         self._waiting: set[str] = set()
         self._preempted: set[str] = set()
-        self._victims: set[str] = set()
+        self._victims: dict[str, int] = {}
+        """When Sluice would last have preempted a workload."""
         self._wanted: dict[str, tuple[int, Admitted]] = {}
+        self._lately: dict[str, tuple[int, Admitted]] = {}
+        """When Sluice would last have started a workload; forgotten after the tolerance, as victims are."""
         self._at = 0
 
     def wanted(self) -> list[Compared]:
@@ -92,9 +99,13 @@ class StartComparison:
     def decided(self, made: Decided) -> None:
         """Note what Sluice would do now; all parts of a round have the same time."""
         kept = self._wanted if made.now == self._at else {}
-        self._victims = {p.workload for p in made.preempted} | (self._victims if made.now == self._at else set())
         asked = {a.workload: (self._wanted.get(a.workload, (made.now, a))[0], a) for a in made.admitted}
         self._wanted, self._at = {**kept, **asked}, made.now
+        oldest = made.now - self._tolerance
+        self._lately = {key: last for key, last in self._lately.items() if last[0] >= oldest}
+        self._lately |= {a.workload: (made.now, a) for a in made.admitted}
+        self._victims = {key: at for key, at in self._victims.items() if at >= oldest}
+        self._victims |= {p.workload: made.now for p in made.preempted}
 
     def event(self, event: Event) -> Compared | None:
         """Note an event. Return the comparison if it is a start, a preemption, or a deletion before the start."""
@@ -105,6 +116,7 @@ class StartComparison:
                 return compared
             case WorkloadGone(key):
                 waited, (since, made) = key in self._waiting, self._wanted.pop(key, (self._at, None))
+                self._lately.pop(key, None)
                 self._waiting.discard(key)
                 self._preempted.discard(key)
                 if waited and made is not None and self._at - since > self._tolerance:
@@ -120,13 +132,14 @@ class StartComparison:
         (self._preempted.add if preempted else self._preempted.discard)(key)
         if not waits:
             self._wanted.pop(key, None)
+            self._lately.pop(key, None)
 
     def _changed(self, workload: Workload) -> Compared | None:
         key, held = workload.key, workload.admission
         if held is None:
             return None
         if key in self._waiting:
-            since, made = self._wanted.get(key, (self._at, None))
+            since, made = self._wanted.get(key) or self._lately.get(key) or (self._at, None)
             if made is None:
                 return Compared(
                     self._at, ComparedKind.START, key, held.cluster_queue, Agreement.WORSE, 0, "would have waited"
