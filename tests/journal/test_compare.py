@@ -27,12 +27,12 @@ RESERVED = (("QuotaReserved", 0), ("Admitted", 0))
 class Beside:
     """A core beside another queue, told of objects by hand, with its journal and its counters."""
 
-    def __init__(self, folder, cpu="2"):
+    def __init__(self, folder, cpu="2", **spec):
         self.folder, self.registry, self.now, self.known = folder, CollectorRegistry(), MONDAY, {}
         self.writer = JournalWriter(folder)
         journal = ComparingJournal(self.writer, lambda: DECIDER, BUDGET, ComparisonMetrics(self.registry).record)
         self.core = QueueCore(rules_of(["kueue"]), journal=journal)
-        for obj in queues(cpu):
+        for obj in queues(cpu, **spec):
             self.core.heard(None, obj)
         self.core.decide(self.now)
 
@@ -136,6 +136,19 @@ def test_an_eviction_for_nobody_is_worse(tmp_path):
     done = beside.report()
     assert "1 preemptions: 0 equal, 1 worse" in done.output
     assert "worse  preemption  team-a/first  cq  would not have been preempted" in done.output
+
+
+def test_an_eviction_decided_a_moment_before_is_equal(tmp_path):
+    """The other queue wrote the eviction after the job had gone for which both would have preempted."""
+    beside = Beside(tmp_path, "1", preemption={"withinClusterQueue": "LowerPriority"})
+    beside.sees(told("low", "1", *RESERVED, admission=True))
+    high = told("high", "1")
+    beside.sees({**high, "spec": {**high["spec"], "priority": 10}}, minutes=1)
+    beside.goes("high")
+    evicted = told("low", "1", *RESERVED, ("Evicted", 1), admission=True)
+    evicted["status"]["conditions"][-1]["reason"] = "Preempted"
+    beside.sees(evicted, seconds=1)
+    assert "1 preemptions: 1 equal, 0 worse" in beside.report().output
 
 
 def test_nothing_to_compare(tmp_path):
