@@ -24,6 +24,13 @@ DECIDER = Decider("replica-1", 0, Configured(), "sha256:0")
 RESERVED = (("QuotaReserved", 0), ("Admitted", 0))
 
 
+def preempted(name):
+    """A Workload that is evicted for another, and holds its quota yet."""
+    made = told(name, "1", *RESERVED, ("Evicted", 1), admission=True)
+    made["status"]["conditions"][-1]["reason"] = "Preempted"
+    return made
+
+
 class Beside:
     """A core beside another queue, told of objects by hand, with its journal and its counters."""
 
@@ -130,9 +137,7 @@ def test_an_eviction_for_nobody_is_worse(tmp_path):
     running = told("first", "1", *RESERVED, admission=True)
     beside.sees(told("first", "1"))
     beside.sees(running)
-    evicted = told("first", "1", *RESERVED, ("Evicted", 1), admission=True)
-    evicted["status"]["conditions"][-1]["reason"] = "Preempted"
-    beside.sees(evicted, minutes=1)
+    beside.sees(preempted("first"), minutes=1)
     done = beside.report()
     assert "1 preemptions: 0 equal, 1 worse" in done.output
     assert "worse  preemption  team-a/first  cq  would not have been preempted" in done.output
@@ -145,9 +150,7 @@ def test_an_eviction_decided_a_moment_before_is_equal(tmp_path):
     high = told("high", "1")
     beside.sees({**high, "spec": {**high["spec"], "priority": 10}}, minutes=1)
     beside.goes("high")
-    evicted = told("low", "1", *RESERVED, ("Evicted", 1), admission=True)
-    evicted["status"]["conditions"][-1]["reason"] = "Preempted"
-    beside.sees(evicted, seconds=1)
+    beside.sees(preempted("low"), seconds=1)
     assert "1 preemptions: 1 equal, 0 worse" in beside.report().output
 
 

@@ -58,6 +58,15 @@ class Compared:
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A start that Sluice would have made in each round from `since` to `last`, in milliseconds."""
+
+    since: int
+    last: int
+    made: Admitted
+
+
 class StartComparison:
     """Follows records; keeps what waits, and since when Sluice would have started or preempted each workload."""
 
@@ -66,20 +75,18 @@ class StartComparison:
         self._waiting: set[str] = set()
         self._preempted: set[str] = set()
         self._victims: dict[str, int] = {}
-        """When Sluice would last have preempted a workload."""
-        self._wanted: dict[str, tuple[int, Admitted]] = {}
-        self._lately: dict[str, tuple[int, Admitted]] = {}
-        """When Sluice would last have started a workload; forgotten after the tolerance, as victims are."""
+        """When Sluice would last have preempted a workload, until the tolerance has passed."""
+        self._wanted: dict[str, _Wanted] = {}
+        """The starts that Sluice would have made, until the tolerance has passed; `last` is `_at` if it still would."""
         self._at = 0
 
     def wanted(self) -> list[Compared]:
         """Return the workloads that Sluice would have started some time ago and that still wait."""
-        rows = ((key, since, made) for key, (since, made) in self._wanted.items() if key in self._waiting)
-        late = ((key, made, self._at - since) for key, since, made in rows if self._at - since > self._tolerance)
-        return [self._start(key, made, late_by, "still waits") for key, made, late_by in late]
+        late = [key for key, wanted in self._wanted.items() if key in self._waiting and self._is_late(wanted)]
+        return [self._start(key, self._wanted[key], "still waits") for key in late]
 
     def record(self, record: Record) -> Compared | None:
-        """Process a record of a journal. Yield the comparisons that it completes."""
+        """Process a record of a journal. Return the comparison that it completes."""
         match record:
             case Begin():
                 self.begin(record.snapshot.workloads)
@@ -98,14 +105,16 @@ class StartComparison:
 
     def decided(self, made: Decided) -> None:
         """Note what Sluice would do now; all parts of a round have the same time."""
-        kept = self._wanted if made.now == self._at else {}
-        asked = {a.workload: (self._wanted.get(a.workload, (made.now, a))[0], a) for a in made.admitted}
-        self._wanted, self._at = {**kept, **asked}, made.now
-        oldest = made.now - self._tolerance
-        self._lately = {key: last for key, last in self._lately.items() if last[0] >= oldest}
-        self._lately |= {a.workload: (made.now, a) for a in made.admitted}
+        now, oldest = made.now, made.now - self._tolerance
+        asked = {}
+        for admitted in made.admitted:
+            before = self._wanted.get(admitted.workload)
+            since = before.since if before is not None and before.last == self._at else now
+            asked[admitted.workload] = _Wanted(since, now, admitted)
+        self._wanted = {key: wanted for key, wanted in self._wanted.items() if wanted.last >= oldest} | asked
         self._victims = {key: at for key, at in self._victims.items() if at >= oldest}
-        self._victims |= {p.workload: made.now for p in made.preempted}
+        self._victims |= {p.workload: now for p in made.preempted}
+        self._at = now
 
     def event(self, event: Event) -> Compared | None:
         """Note an event. Return the comparison if it is a start, a preemption, or a deletion before the start."""
@@ -115,12 +124,11 @@ class StartComparison:
                 self._note(workload)
                 return compared
             case WorkloadGone(key):
-                waited, (since, made) = key in self._waiting, self._wanted.pop(key, (self._at, None))
-                self._lately.pop(key, None)
+                waited, wanted = key in self._waiting, self._wanted.pop(key, None)
                 self._waiting.discard(key)
                 self._preempted.discard(key)
-                if waited and made is not None and self._at - since > self._tolerance:
-                    return self._start(key, made, self._at - since, "deleted before it started")
+                if waited and wanted is not None and self._is_late(wanted):
+                    return self._start(key, wanted, "deleted before it started")
         return None
 
     def _note(self, workload: Workload) -> None:
@@ -132,19 +140,18 @@ class StartComparison:
         (self._preempted.add if preempted else self._preempted.discard)(key)
         if not waits:
             self._wanted.pop(key, None)
-            self._lately.pop(key, None)
 
     def _changed(self, workload: Workload) -> Compared | None:
         key, held = workload.key, workload.admission
         if held is None:
             return None
         if key in self._waiting:
-            since, made = self._wanted.get(key) or self._lately.get(key) or (self._at, None)
-            if made is None:
+            wanted = self._wanted.get(key)
+            if wanted is None:
                 return Compared(
                     self._at, ComparedKind.START, key, held.cluster_queue, Agreement.WORSE, 0, "would have waited"
                 )
-            return self._start(key, made, self._at - since, _difference(made, workload))
+            return self._start(key, wanted, _difference(wanted.made, workload))
         if workload.evicted and workload.evicted_reason == PREEMPTED and key not in self._preempted:
             same = key in self._victims
             detail = "" if same else "would not have been preempted"
@@ -152,10 +159,14 @@ class StartComparison:
             return Compared(self._at, ComparedKind.PREEMPTION, key, held.cluster_queue, outcome, 0, detail)
         return None
 
-    def _start(self, key: str, made: Admitted, earlier: int, detail: str) -> Compared:
-        late = earlier > self._tolerance
-        outcome = Agreement.BETTER if late else Agreement.EQUAL
-        return Compared(self._at, ComparedKind.START, key, made.cluster_queue, outcome, earlier if late else 0, detail)
+    def _is_late(self, wanted: _Wanted) -> bool:
+        """Whether Sluice would start it now, and would have done so before the tolerance."""
+        return wanted.last == self._at and self._at - wanted.since > self._tolerance
+
+    def _start(self, key: str, wanted: _Wanted, detail: str) -> Compared:
+        late, queue = self._is_late(wanted), wanted.made.cluster_queue
+        outcome, earlier = (Agreement.BETTER, self._at - wanted.since) if late else (Agreement.EQUAL, 0)
+        return Compared(self._at, ComparedKind.START, key, queue, outcome, earlier, detail)
 
 
 def _difference(made: Admitted, workload: Workload) -> str:
