@@ -5,6 +5,7 @@ import pytest
 from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
+from webhook.api.snapshot.reader import PASSED_OVER, Reader
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import CHUNK, at_once
 from webhook.store.objects import merge
@@ -50,6 +51,30 @@ def test_the_first_look_and_every_other_is_made_in_steps():
     assert steps_of(core.catch_up(0)) >= MANY
     core.heard(None, LIMITS)
     assert steps_of(core.catch_up(0)) >= 2 * MANY
+
+
+@pytest.mark.parametrize(
+    ("around", "itself"),
+    [
+        ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new", "labels": {"jobs": "yes"}}}, 1),
+        ({**LIMITS, "metadata": {"name": "l", "namespace": "new"}}, 0),
+    ],
+    ids=["a namespace", "a LimitRange"],
+)
+def test_only_workloads_of_a_namespace_are_visited_for_it(around, itself):
+    """However many wait elsewhere: for each namespace that came all of them were, and that moved every review's p99."""
+
+    def why(_: str, labels) -> str:
+        return "" if labels.get("jobs") else "not selected"
+
+    reader = Reader([*queues("1"), *(workload(f"w-{n}") for n in range(3 * PASSED_OVER))], left_alone=why)
+    reader.snapshot()
+    there = merge(workload("there"), {"metadata": {"namespace": "new"}})
+    assert steps_of(reader.in_steps(around)) == itself
+    assert steps_of(reader.in_steps(there)) == 1
+    assert steps_of(reader.in_steps(around, gone=True)) == itself + 1
+    assert steps_of(reader.in_steps(there, gone=True)) == 1
+    assert steps_of(reader.in_steps(around)) == itself
 
 
 def test_in_steps_it_comes_to_the_same():

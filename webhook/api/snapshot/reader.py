@@ -71,7 +71,7 @@ _NAMESPACED: Final = frozenset(
     if not Scopes().clustered(GroupVersionKind(group, "", kind))
 )
 PASSED_OVER: Final = 500
-"""So many Workloads that do not go by what changed are one step."""
+"""So many Workloads that do not name what changed are one step."""
 SURROUNDINGS: Final = "surroundings"
 """Among the problems: of those kinds."""
 
@@ -109,6 +109,9 @@ class Reader:
             for item in obj.get("items") or () if str(obj.get("kind", "")).endswith("List") else (obj,):
                 if kind := _kind(item):
                     self._objects.setdefault(kind, {})[_name(item)] = item
+        self._in_namespace: dict[str, dict[str, None]] = {}
+        for name in self._objects.get("Workload", {}):
+            self._note(name, there=True)
         self._around = self._surroundings()
         self._workloads: dict[str, Workload] = {}
         self._heirs: dict[str, dict[str, None]] = {}
@@ -148,6 +151,8 @@ class Reader:
             return
         if not gone:
             found[name] = obj
+        if kind == "Workload":
+            self._note(name, there=not gone)
         if kind in AROUND:
             yield from self._around_changed(kind, obj)
             return
@@ -155,7 +160,7 @@ class Reader:
         if kind == "Namespace" and self._left_alone is not None:
             why = [self._left_alone(name, load.labels_of(each)) for each in (before, found.get(name))]
             if why[0] != why[1]:
-                yield from self._reread(lambda workload: load.namespace_of(workload) == name)
+                yield from self._reread(self._in_namespace.get(name, ()))
 
     def _events(self, kind: str, obj: Object) -> list[Event]:
         """Return what the change of one object comes to; only what depends on it is read again."""
@@ -179,14 +184,31 @@ class Reader:
             yield self._differences(self._all_workloads())
             return
         self._around.known.update(load.still_known(known, kind, obj))
-        yield from self._reread(lambda workload: load.goes_by(workload, kind, obj))
+        if kind == "LimitRange":
+            yield from self._reread(self._in_namespace.get(load.namespace_of(obj), ()))
+        else:
+            yield from self._reread(self._objects.get("Workload", ()), lambda workload: load.names(workload, kind, obj))
 
-    def _reread(self, concerned: Callable[[Object], bool]) -> Iterator[Sequence[Event]]:
-        for number, (key, workload) in enumerate(list(self._objects.get("Workload", {}).items()), 1):
+    def _reread(
+        self, keys: Iterable[str], concerned: Callable[[Object], bool] = lambda _: True
+    ) -> Iterator[Sequence[Event]]:
+        workloads = self._objects.get("Workload", {})
+        for number, key in enumerate(list(keys), 1):
+            workload = workloads[key]
             if concerned(workload):
                 yield self._one(key, workload)
             elif number % PASSED_OVER == 0:
                 yield ()
+
+    def _note(self, workload: str, *, there: bool) -> None:
+        """Note that a Workload is in its namespace, or no longer."""
+        namespace = workload.partition("/")[0]
+        if there:
+            self._in_namespace.setdefault(namespace, {})[workload] = None
+        elif found := self._in_namespace.get(namespace):
+            del found[workload]
+            if not found:
+                del self._in_namespace[namespace]
 
     def _one_definition(self, made: type[Definition], read: _Read, kind: str, name: str) -> list[Event]:
         obj = self._objects.get(kind, {}).get(name)

@@ -94,10 +94,8 @@ class Surroundings:
         )
 
 
-def goes_by(obj: Object, kind: str, around: Object) -> bool:
-    """Return whether a Workload may be read otherwise with, or without, an object of a kind around it."""
-    if kind == "LimitRange":
-        return namespace_of(obj) == namespace_of(around)
+def names(obj: Object, kind: str, around: Object) -> bool:
+    """Return whether a Workload names a RuntimeClass or a priority class."""
     name = around["metadata"]["name"]
     if kind == "RuntimeClass":
         pods = at(obj, ("spec", "podSets"))
