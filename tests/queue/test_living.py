@@ -227,6 +227,7 @@ class Living(RuleBasedStateMachine):
         same(objects(rebuilt.snapshot()), objects(self.state.snapshot()))
         self.keeps_quota(before)
         self.knows_positions()
+        self.knows_who_is_outside()
         for decision in (*made.admitted, *made.ready, *made.preempted, *made.evicted):
             written = replace(facts_of(self.state.entries[decision.workload]), first=False)
             self.follower.apply(WorkloadChanged(written))
@@ -240,6 +241,12 @@ class Living(RuleBasedStateMachine):
             assert [position(self.state, entry) for entry in ordered] == list(range(1, len(ordered) + 1))
             for most in (1, 3, len(ordered)):
                 assert pending_queue.first(pending_queue.heads(), most) == ordered[:most]
+
+    def knows_who_is_outside(self) -> None:
+        """Those in no queue, whom a changed definition may let in, are the ones that a look at all finds."""
+        for state in (self.state, self.follower):
+            found = {key for key, entry in state.entries.items() if entry.status == Status.OUT}
+            assert state.outside.keys() == {key for key in found if not state.entries[key].workload.finished}
 
     def keeps_quota(self, before: dict[str, list[int]]) -> None:
         for tree in self.state.trees:

@@ -86,7 +86,7 @@ def follow(state: State, redefined: Redefined) -> None:
         for name in touched:
             _refresh(state, state.by_queue[name])
     if redefined:
-        strays += [entry for entry in state.entries.values() if entry.status == Status.OUT]
+        strays += state.outside.values()
     for local in redefined.locals:
         strays += state.by_local.get(local, {}).values()
     for entry in dict.fromkeys(strays):

@@ -40,13 +40,15 @@ from webhook.queue.workload_facts import facts_of, replace_workload, retries_par
 class State(Definitions):
     """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided.
 
-    `ready` are the trees to decide in, `changed_trees` those that were decided in since a reader cleared it.
+    `ready` are the trees to decide in, `changed_trees` those that were decided in since a reader cleared it, `outside`
+    the unfinished entries in no queue, for which any changed definition may open one.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.entries: dict[str, Entry] = {}
         self.by_local: dict[str, dict[str, Entry]] = {}
+        self.outside: dict[str, Entry] = {}
         self.rules: Rules | None = None
         self.forest = Forest()
         self.trees: list[Tree] = self.forest.trees
@@ -147,6 +149,7 @@ class State(Definitions):
 
     def _remove(self, entry: Entry) -> None:
         del self.entries[entry.key]
+        self.outside.pop(entry.key, None)
         local = local_of(entry.workload)
         del self.by_local[local][entry.key]
         if not self.by_local[local]:
@@ -186,11 +189,17 @@ class State(Definitions):
         """Let an entry hold the quota of its admission, or queue it; before the first `bind` nothing happens."""
         if self.rules is None:
             return
-        workload = entry.workload
         entry.status, entry.why_not_queued, entry.failed = Status.OUT, "", False
-        admission = entry.admission or workload.admission
-        if workload.finished:
+        self.outside.pop(entry.key, None)
+        if entry.workload.finished:
             return
+        self._enter(entry)
+        if entry.status == Status.OUT:
+            self.outside[entry.key] = entry
+
+    def _enter(self, entry: Entry) -> None:
+        workload = entry.workload
+        admission = entry.admission or workload.admission
         if admission is not None:
             entry.admission, entry.admitted = admission, workload.admitted or entry.admitted
             if (pending_queue := self.by_queue.get(admission.cluster_queue)) is not None:
@@ -210,6 +219,7 @@ class State(Definitions):
         """Take an entry that a rule failed on out of its queue, until it, the rules, or what they read change."""
         assert self.rules is not None
         self.withdraw(entry)
+        self.outside[entry.key] = entry
         entry.failed, entry.why_not_queued = True, self.rules.failed(error)
 
     def _wait(self, entry: Entry) -> None:
