@@ -187,19 +187,18 @@ class State(Definitions):
 
     def enter(self, entry: Entry) -> None:
         """Let an entry hold the quota of its admission, or queue it; before the first `bind` nothing happens."""
-        if self.rules is None:
-            return
-        entry.status, entry.why_not_queued, entry.failed = Status.OUT, "", False
-        self.outside.pop(entry.key, None)
-        if entry.workload.finished:
-            return
-        self._enter(entry)
-        if entry.status == Status.OUT:
-            self.outside[entry.key] = entry
+        if self.rules is not None:
+            self.outside.pop(entry.key, None)
+            self._enter(entry, self.rules)
+            if entry.status == Status.OUT and not entry.workload.finished:
+                self.outside[entry.key] = entry
 
-    def _enter(self, entry: Entry) -> None:
+    def _enter(self, entry: Entry, rules: Rules) -> None:
         workload = entry.workload
+        entry.status, entry.why_not_queued, entry.failed = Status.OUT, "", False
         admission = entry.admission or workload.admission
+        if workload.finished:
+            return
         if admission is not None:
             entry.admission, entry.admitted = admission, workload.admitted or entry.admitted
             if (pending_queue := self.by_queue.get(admission.cluster_queue)) is not None:
@@ -212,7 +211,7 @@ class State(Definitions):
         if not entry.why_not_queued:
             try:
                 self._wait(entry)
-            except self.rules.failures as error:
+            except rules.failures as error:
                 self.fail(entry, error)
 
     def fail(self, entry: Entry, error: Exception) -> None:
@@ -367,7 +366,7 @@ class State(Definitions):
         self.changes.now = now = max(now, self.changes.now)
         self.due.update(dict.fromkeys(key for _, key in self.evictions.passed(now)))
         for until, key in self.backoff.passed(now):
-            if self._backs_off(until, key):
+            if self.backs_off(until, key):
                 self.enter(self.entries[key])
         sampled = self.accounting.advance(now)
         ordered, asked, preempted, evicted = self.timing.passed(now, sampled=sampled)
@@ -392,18 +391,7 @@ class State(Definitions):
         entry.pending_queue.move(entry, self._seq)
         self.ready[entry.pending_queue.node.tree] = None
 
-    def next_at(self) -> int | None:
-        """Return the next time (milliseconds) to decide at even if nothing changes; None if there is none."""
-        times = [self.backoff.next(self._backs_off), self.evictions.next(self._is_to_go)]
-        times += self.timing.times(self.accounting, self.by_queue.values(), denied=bool(self.changes.denied))
-        return min((at for at in times if at is not None), default=None)
-
-    def _backs_off(self, until: int, key: str) -> bool:
+    def backs_off(self, until: int, key: str) -> bool:
+        """Return whether a workload still backs off until then."""
         entry = self.entries.get(key)
         return entry is not None and entry.status == Status.BACKOFF and entry.until == until
-
-    def _is_to_go(self, at: int, key: str) -> bool:
-        entry = self.entries.get(key)
-        if entry is None or entry.victim is None or entry.victim.evicted:
-            return False
-        return entry.status == Status.HOLDING and entry.evict_at == at

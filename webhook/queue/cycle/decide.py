@@ -9,7 +9,7 @@ from webhook.queue.cycle.checks_and_evictions import evict_and_admit, schedule_e
 from webhook.queue.cycle.one_cycle import TreeCycle
 from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
-from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.pending.queue import Entry, PendingQueue, Status
 from webhook.queue.pending.reorder import follow_usage
 from webhook.queue.quota.tree import Tree
 from webhook.queue.report import SILENT, Reporter
@@ -58,9 +58,23 @@ def decide(
         tuple(log.ready),
         tuple(log.waits),
         left > 0,
-        state.next_at(),
+        _next_at(state),
         tuple(log.failed),
     )
+
+
+def _next_at(state: State) -> int | None:
+    """Return the next time (milliseconds) to decide at even if nothing changes; None if there is none."""
+
+    def is_to_go(at: int, key: str) -> bool:
+        entry = state.entries.get(key)
+        if entry is None or entry.victim is None or entry.victim.evicted:
+            return False
+        return entry.status == Status.HOLDING and entry.evict_at == at
+
+    times = [state.backoff.next(state.backs_off), state.evictions.next(is_to_go)]
+    times += state.timing.times(state.accounting, state.by_queue.values(), denied=bool(state.changes.denied))
+    return min((at for at in times if at is not None), default=None)
 
 
 def _trees(state: State, *, counted: bool) -> list[Tree]:
