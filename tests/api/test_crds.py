@@ -84,6 +84,20 @@ def test_the_command_prints_one_document_per_kind_and_names_unknown_kinds():
     assert "Kinds: ClusterQueue" in wrong.output
 
 
+def test_a_kind_in_its_current_version_only_is_not_served_in_the_older():
+    """The older version stays known: objects may be stored in it. Other kinds are served in both."""
+    result = CliRunner().invoke(crds, ["--kind", "cq", "--kind", "wl", "--current-only", "workloads"])
+    served = {d.value["spec"]["names"]["kind"]: d.value["spec"] for d in read(result.output)}
+    assert [(v["name"], v["served"], v["storage"]) for v in served["Workload"]["versions"]] == [
+        ("v1beta2", True, True),
+        ("v1beta1", False, False),
+    ]
+    assert all(v["served"] for v in served["ClusterQueue"]["versions"])
+    assert served["Workload"]["conversion"]["strategy"] == "Webhook"
+    wrong = CliRunner().invoke(crds, ["--current-only", "nope"])
+    assert (wrong.exit_code, "Invalid value for --current-only: No such kind 'nope'." in wrong.output) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("kind", "columns", "wide"),
     [

@@ -19,14 +19,23 @@ from webhook.tls.authority import issue, new_authority
 
 GROUP = "crds-test.sluice.dev"
 """The CRDs go under a group of the test's own, beside those that other tests of the session install."""
+CURRENT = "current-test.sluice.dev"
+"""And under this one with Workloads in their current version only."""
 
 pytestmark = pytest.mark.cluster
 
 
+CONVERTED: set[tuple[str, str]] = set()
+"""Group and kind of what was converted."""
+
+
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode().replace(GROUP, KUEUE)
-        answer = json.dumps(conversion_review(json.loads(body))).replace(KUEUE, GROUP).encode()
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        group = GROUP if GROUP in body else CURRENT
+        review = json.loads(body.replace(group, KUEUE))
+        CONVERTED.update((group, obj["kind"]) for obj in review["request"]["objects"])
+        answer = json.dumps(conversion_review(review)).replace(KUEUE, group).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -64,6 +73,8 @@ def api(control_plane, endpoint):
     client = control_plane.client
     url, ca = endpoint
     made = definitions(Webhook(url=url, ca=ca), [replace(k, group=GROUP) for k in KINDS if k.group == KUEUE])
+    both = [replace(k, group=CURRENT) for k in KINDS if k.kind in ("ClusterQueue", "Workload")]
+    made += definitions(Webhook(url=url, ca=ca), both, ["Workload"])
     for crd in made:
         client.create(crd)
 
@@ -128,6 +139,19 @@ def test_an_object_of_the_old_version_is_stored_and_read_in_both(api):
     assert (new["cohortName"], new["flavorFungibility"]["whenCanBorrow"]) == ("team", "MayStopSearch")
     back = api.get(f"/apis/{GROUP}/v1beta1/clusterqueues/old")["spec"]
     assert (back["cohort"], back["flavorFungibility"]["whenCanBorrow"]) == ("team", "MayStopSearch")
+
+
+def test_a_kind_in_its_current_version_only_is_never_converted(api, control_plane, namespace):
+    """Nobody reads either kind as v1beta1. The API server has a cache of each version that it serves, and has what is
+    written converted for it; Workloads were written first."""
+    pods = {"count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}
+    workload = {"kind": "Workload", "metadata": {"name": "w", "namespace": namespace}, "spec": {"podSets": [pods]}}
+    api.create({**workload, "apiVersion": f"{CURRENT}/v1beta2"})
+    api.create({**queue("both"), "apiVersion": f"{CURRENT}/v1beta2"})
+    control_plane.wait("the queue was converted", lambda: (CURRENT, "ClusterQueue") in CONVERTED)
+    assert (CURRENT, "Workload") not in CONVERTED
+    with pytest.raises(ApiError, match="404"):
+        api.get(f"/apis/{CURRENT}/v1beta1/workloads")
 
 
 def test_a_workload_keeps_its_pod_template_and_its_status_is_its_own_resource(api, namespace):

@@ -314,6 +314,16 @@ def test_cert_manager_may_have_an_issuer():
 
 
 @pytest.mark.cluster
+def test_kinds_in_their_current_version_only():
+    """The Job that applies the CRDs is told; without that Job the value would say nothing, and is refused."""
+    jobs = {o["metadata"]["name"]: o for o in of_kind("Job", "--set=crds.currentOnly={Workload,Cohort}")}
+    arguments = jobs["sluice-crds"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert [word for word in arguments if "current" in word] == ["--current-only=Workload", "--current-only=Cohort"]
+    with pytest.raises(RuntimeError, match=r"crds\.currentOnly: needs crds\.upgrade"):
+        template(CHART, "--set=crds.currentOnly={Workload},crds.upgrade=false")
+
+
+@pytest.mark.cluster
 def test_crds_are_taken_over_where_sluice_runs_the_queues_only():
     """Beside a Kueue that runs the queues, its CRDs stay its own."""
     jobs = {o["metadata"]["name"]: o for o in of_kind("Job", "--set=crds.takeOver=true")}

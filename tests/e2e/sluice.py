@@ -56,10 +56,11 @@ class Sluice:
         self.starts = 0
         self.child: Child | None = None
 
-    def install(self) -> None:
-        """Certificates, namespace and CRDs. The webhooks come with `register`, after the start."""
+    def install(self, *flags: str) -> None:
+        """Certificates, namespace and CRDs, with flags of `sluice crds`. The webhooks come with `register`, after the
+        start."""
         self.prepare()
-        install(self.plane, *json.loads(self.crds("-o", "json"))["items"])
+        install(self.plane, *json.loads(self.crds("-o", "json", *flags))["items"])
 
     def prepare(self) -> None:
         """Certificates and namespace."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,17 +39,21 @@ class Webhook:
         return {**at, **({"caBundle": self.ca} if self.ca else {})}
 
 
-def definitions(webhook: Webhook | None = None, kinds: Iterable[CustomKind] = KINDS) -> list[dict[str, Any]]:
+def definitions(
+    webhook: Webhook | None = None, kinds: Iterable[CustomKind] = KINDS, current_only: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return the CRD of each kind.
 
     With a `webhook`, older versions are served and converted by it; without one only the stored version is served,
-    since the API server cannot turn one into the other by itself.
+    since the API server cannot turn one into the other by itself. Of the kinds in `current_only` an older version is
+    known, so that objects stored in it can be read, but not served: an API server keeps a watch cache of each version
+    that it serves, and has every change of an object converted for it, whether or not anybody reads that version.
     """
-    return [_crd(kind, webhook) for kind in kinds]
+    return [_crd(kind, webhook, current_only=kind.kind in current_only) for kind in kinds]
 
 
-def _crd(kind: CustomKind, webhook: Webhook | None) -> dict[str, Any]:
-    served = kind.versions if webhook else kind.versions[:1]
+def _crd(kind: CustomKind, webhook: Webhook | None, *, current_only: bool) -> dict[str, Any]:
+    versions = kind.versions if webhook else kind.versions[:1]
     spec: dict[str, Any] = {
         "group": kind.group,
         "names": {
@@ -61,7 +65,7 @@ def _crd(kind: CustomKind, webhook: Webhook | None) -> dict[str, Any]:
             "categories": ["kueue" if kind.group == KUEUE else "sluice"],
         },
         "scope": "Namespaced" if kind.namespaced else "Cluster",
-        "versions": [_version(kind, v, stored=v is kind.versions[0]) for v in served],
+        "versions": [_version(kind, v, stored=v is versions[0], current_only=current_only) for v in versions],
     }
     if webhook and len(kind.versions) > 1:
         spec["conversion"] = {
@@ -76,9 +80,9 @@ def _crd(kind: CustomKind, webhook: Webhook | None) -> dict[str, Any]:
     }
 
 
-def _version(kind: CustomKind, version: KindVersion, *, stored: bool) -> dict[str, Any]:
+def _version(kind: CustomKind, version: KindVersion, *, stored: bool, current_only: bool) -> dict[str, Any]:
     schema = _signed(top_level(version.type))
-    made: dict[str, Any] = {"name": version.name, "served": True, "storage": stored}
+    made: dict[str, Any] = {"name": version.name, "served": stored or not current_only, "storage": stored}
     if not stored:
         new = f"{kind.group}/{kind.versions[0].name}"
         made |= {"deprecated": True, "deprecationWarning": f"{kind.group}/{version.name} is deprecated: use {new}"}

@@ -43,6 +43,7 @@ Examples:
   sluice crds --no-conversion --kind ClusterQueue
   sluice crds --json-schema --kind Workload
   sluice crds --apply               create or upgrade them in the cluster
+  sluice crds --apply --current-only Workload  serve Workloads as v1beta2 only
   sluice crds --take-over --dry-run  show what would be done
   sluice crds --take-over --migrate  after a Kueue is gone
 """
@@ -55,6 +56,8 @@ Examples:
 @url_option
 @service_option(SERVICE)
 @ca_file_option
+@click.option("--current-only", multiple=True, type=TEXT, metavar="KIND", shell_complete=completions.crd_kinds,
+              help="Do not serve v1beta1 of this kind: its changes are not converted. Can be repeated.")  # fmt: skip
 @click.option("--no-conversion", is_flag=True, help="Serve only the stored version; no webhook needed.")
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas for editors.")
 @to_option(None, "standard output", former=["--write"])
@@ -74,6 +77,7 @@ def crds(
     url: str | None,
     service: tuple[str, str, int],
     ca_file: Path | None,
+    current_only: tuple[str, ...],
     *,
     no_conversion: bool,
     json_schema: bool,
@@ -90,12 +94,14 @@ def crds(
     Objects are stored as v1beta2; v1beta1 is served as well, converted by Sluice at `/convert` of --service or --url.
     With --to, each CRD is written to a file of its own.
     """
-    kinds = _chosen(only, (*KINDS, *FILE_KINDS) if json_schema else KINDS)
+    among = (*KINDS, *FILE_KINDS) if json_schema else KINDS
+    kinds = _chosen(only, among, "--kind") if only else list(among)
+    unserved = [kind.kind for kind in _chosen(current_only, KINDS, "--current-only")]
     if json_schema:
         click.echo(json.dumps({k.kind: _editor(k) for k in kinds}, indent=2))
         return
     webhook = None if no_conversion else _webhook(url, service, ca_file)
-    made = definitions(webhook, kinds)
+    made = definitions(webhook, kinds, unserved)
     if applying or taking_over:
         note = "  (dry run)" if dry_run else ""
         change = partial(apply, definitions=made, take_over=taking_over, dry_run=dry_run)
@@ -138,15 +144,15 @@ def as_file(crd: dict[str, Any]) -> str:
     return HEADER + dump(crd)
 
 
-def _chosen(only: tuple[str, ...], among: tuple[CustomKind, ...]) -> list[CustomKind]:
+def _chosen(names: tuple[str, ...], among: tuple[CustomKind, ...], option: str) -> list[CustomKind]:
     known = {k.kind.lower(): k for k in among} | {k.plural: k for k in among} | {s: k for k in among for s in k.short}
-    for name in only:
+    for name in names:
         if name.lower() not in known:
             kinds = [kind.kind for kind in among]
             hint = suggested(name, [*kinds, *known]) or f" Kinds: {', '.join(kinds)}."
-            raise click.BadParameter(f"No such kind '{name}'.{hint}", param_hint="--kind")
-    wanted = {known[name.lower()].kind for name in only}
-    return [k for k in among if not only or k.kind in wanted]
+            raise click.BadParameter(f"No such kind '{name}'.{hint}", param_hint=option)
+    wanted = {known[name.lower()].kind for name in names}
+    return [k for k in among if k.kind in wanted]
 
 
 def _webhook(url: str | None, service: tuple[str, str, int], ca_file: Path | None) -> Webhook:
