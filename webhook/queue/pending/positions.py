@@ -15,8 +15,8 @@ from webhook.queue.rules import Key
 T = TypeVar("T", bound=Hashable)
 BLOCK: Final = 512
 """Entries in a block after a full sort; a block of twice as many is split."""
-REBUILT: Final = 4
-"""All entries are sorted again if a quarter of them changed."""
+REBUILT: Final = 10
+"""All entries are sorted again if a tenth of them moved: a move costs ten times its share of a sort."""
 
 _rank: Final = itemgetter(0)
 
@@ -83,18 +83,21 @@ class Positions(Generic[T]):
 
     def _take_in(self) -> None:
         changed, self._changed = self._changed, {}
-        rebuilt = len(changed) * REBUILT > len(self._known)
-        for entry in changed:
-            before, after = self._known.pop(entry, None), self._where(entry)
-            if after is not None:
+        places = ((entry, self._known.get(entry), self._where(entry)) for entry in changed)
+        moved = [(entry, before, after) for entry, before, after in places if before != after]
+        for entry, _, after in moved:
+            if after is None:
+                del self._known[entry]
+            else:
                 self._known[entry] = after
-            if not rebuilt and before != after:
-                self._move(entry, before, after)
-        if rebuilt:
+        if len(moved) * REBUILT > len(self._known):
             pairs: dict[str, list[tuple[Key, T]]] = {}
             for entry, (lane, rank) in self._known.items():
                 pairs.setdefault(lane, []).append((rank, entry))
             self._lanes = {lane: SortedBlocks(found) for lane, found in pairs.items()}
+        else:
+            for entry, before, after in moved:
+                self._move(entry, before, after)
 
     def _move(self, entry: T, before: tuple[str, Key] | None, after: tuple[str, Key] | None) -> None:
         if before is not None:
