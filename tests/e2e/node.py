@@ -21,7 +21,7 @@ from typing import Any
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.processes import Child, free_ports
 from tests.image.build import Image
-from tests.patience import wait
+from tests.patience import PATIENCE, wait
 
 JSON = dict[str, Any]
 NAMESPACE = "sluice-system"
@@ -164,7 +164,7 @@ class RunningPod:
 
     def told(self, path: str) -> str:
         """What its state port answers."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.state}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.state}{path}", timeout=PATIENCE) as answer:
             return str(answer.read().decode())
 
     def ready(self) -> bool:

@@ -14,6 +14,7 @@ from tests.controlplane.cluster import API_SERVER, ControlPlane
 from tests.controlplane.processes import Child, free_ports
 from tests.e2e.crds import install
 from tests.e2e.rights import SYSTEM, grant, lacks, token
+from tests.patience import PATIENCE
 from tests.shared import ROOT
 
 POLICIES = ROOT / "policies"
@@ -166,7 +167,7 @@ class Sluice:
     def state(self, path: str) -> str:
         """`STATUS body` of its plain HTTP port; empty when it does not answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.state_port}{path}", timeout=60) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.state_port}{path}", timeout=PATIENCE) as answer:
                 return f"{answer.status} {answer.read().decode()}"
         except urllib.error.HTTPError as error:
             with error:

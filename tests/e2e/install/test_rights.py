@@ -36,7 +36,7 @@ def test_people_may_do_what_their_role_says(release: Release, role: str, resourc
         asked = {"group": group, "resource": resource, "verb": verb, "namespace": "default"}
         return release.may(f"some-{role}", [], asked)
 
-    wait(lambda: " ".join(filter(allowed, VERBS)) == MAY[role, resource], f"{role} may {MAY[role, resource]}", 60)
+    wait(lambda: " ".join(filter(allowed, VERBS)) == MAY[role, resource], f"{role} may {MAY[role, resource]}")
 
 
 OWN = [
