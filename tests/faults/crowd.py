@@ -25,7 +25,10 @@ CREATORS = 8
 
 
 class Admissions:
-    """Notes when Workloads are admitted, in `times`; with `ends`, ends them a few a second."""
+    """Notes when Workloads are admitted, in `times`, and which say something of themselves, in `told`.
+
+    With `ends`, ends a few admitted ones a second.
+    """
 
     def __init__(self, plane: ControlPlane, *, ends: bool) -> None:
         self._plane, self._closed = plane, threading.Event()
@@ -34,6 +37,7 @@ class Admissions:
         since = found["metadata"]["resourceVersion"]
         self._running: list[JSON] = [obj for obj in found["items"] if condition(obj, "QuotaReserved")]
         self._seen = {name_of(obj) for obj in self._running}
+        self.told = {name_of(obj) for obj in found["items"] if _tells(obj)}
         self._threads = [threading.Thread(target=self._watch, args=(since,), daemon=True)]
         if ends:
             self._threads.append(threading.Thread(target=self._end, daemon=True))
@@ -52,6 +56,8 @@ class Admissions:
             for event in client.watch(WORKLOADS, since, seconds=2):
                 obj = event["object"]
                 since = obj["metadata"]["resourceVersion"]
+                if _tells(obj):
+                    self.told.add(name_of(obj))
                 if condition(obj, "QuotaReserved") and not finished(obj) and name_of(obj) not in self._seen:
                     self._seen.add(name_of(obj))
                     self.times.append(time.monotonic())
@@ -69,6 +75,10 @@ class Admissions:
                 path = WORKLOADS.replace("workloads", f"namespaces/{TEAM}/workloads/{obj['metadata']['name']}/status")
                 client.merge(path, {"status": status})
         client.close()
+
+
+def _tells(obj: JSON) -> bool:
+    return bool(obj.get("status", {}).get("conditions"))
 
 
 def create(plane: ControlPlane, count: int, *, jobs: bool) -> None:

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.bars import Bar, judge
@@ -20,7 +20,6 @@ from tests.controlplane import nodes
 from tests.controlplane.cluster import ControlPlane, start
 from tests.e2e.sluice import managed
 from tests.faults.crowd import ADMISSIONS, TEAM, Admissions, create, definitions, job
-from tests.faults.judge import WORKLOADS
 from tests.faults.latency import Latency, measured
 from tests.faults.two_replicas import LEASE, Replica
 from tests.patience import wait
@@ -57,7 +56,8 @@ def run(plane: ControlPlane, home: Path, given: argparse.Namespace) -> list[Bar]
     bars = []
     for what in ("while each is told why it waits", "once each was told"):
         if what.startswith("once"):
-            wait(lambda: not silent(plane, given.count), "each that waits says why", seconds=HOURS)
+            all_told(admissions, given.count)
+            print(f"each says why it waits after {time.monotonic() - begun:.0f} s", flush=True)
         bars += at_work(plane, replicas, admissions, given.seconds, what, calm)
     bars.append(takeover(plane, replicas, admissions, given.lease))
     admissions.close()
@@ -126,11 +126,18 @@ def memory(replica: Replica) -> float:
     return int(text.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def silent(plane: ControlPlane, count: int) -> bool:
-    """Whether a Workload is not there yet, or says nothing of itself."""
-    time.sleep(5)  # the list costs the machine that is measured
-    found = plane.client.get(WORKLOADS)["items"]
-    return len(found) < count or any(not obj.get("status", {}).get("conditions") for obj in found)
+def all_told(admissions: Admissions, count: int) -> None:
+    """Wait until each Workload says something of itself; print how many do, once a minute.
+
+    Counted by the watch: a list of so many would cost the machine that is measured.
+    """
+    until = time.monotonic() + HOURS
+    while (told := len(admissions.told)) < count:
+        if time.monotonic() > until:
+            raise TimeoutError(f"after {HOURS / 3600:.0f} hours {told:,} of {count:,} say why they wait")
+        print(f"{told:,} say why they wait", flush=True)
+        with suppress(TimeoutError):
+            wait(lambda: len(admissions.told) >= count, "all are told", seconds=60, pause=1)
 
 
 def leader_of(plane: ControlPlane, replicas: Sequence[Replica]) -> Replica:

@@ -100,6 +100,7 @@ class Controller:
         self._provisioner = Provisioner(view, self._writer, self._events)
         self._publisher = Publisher(means, report, core, self.counts)
         self._telling = Repeated(self._tell, clocks.monotonic)
+        self._telling_new = Repeated(self._upkeep.run_new, clocks.monotonic)
         self._publishing = Repeated(self._publish, clocks.monotonic)
         self._task: asyncio.Task[None] | None = None
 
@@ -205,6 +206,7 @@ class Controller:
             self._upkeep.look_at_all()
             self._provisioner.look_at_all()
             tasks.add(asyncio.create_task(self._telling.run(), name="status of Workloads"))
+            tasks.add(asyncio.create_task(self._telling_new.run(), name="status of new Workloads"))
             tasks.add(asyncio.create_task(self._publishing.run(), name="status of queues"))
             if self._recovery is not None:
                 tasks.add(asyncio.create_task(self._recovery.run(), name="pods of unreachable nodes"))
@@ -277,8 +279,9 @@ class Controller:
             await asyncio.sleep(max(0.0, ended + gather - self._clocks.monotonic()))
 
     async def _tell(self) -> None:
-        """Update the status of each Workload, one write after another; this may take minutes."""
+        """Update the status of Workloads, one write after another; of new ones in the background."""
         await self._upkeep.run(await self._explainer.run())
+        self._telling_new.news()
 
     async def _publish(self) -> None:
         """Update the status of queues, and the ProvisioningRequests."""

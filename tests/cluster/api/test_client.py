@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 import warnings
+from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
@@ -14,9 +15,10 @@ from time import monotonic
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.bench.year.virtual_time import VirtualLoop
 from tests.patience import PATIENCE
 from webhook import documents
-from webhook.cluster.api.client import Client, Pace, Write, kubernetes_client, proxy_for
+from webhook.cluster.api.client import REPORTS, Client, Pace, Write, kubernetes_client, proxy_for
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.kube.gvk import gvk_of
@@ -218,6 +220,49 @@ def test_a_lease_is_written_before_the_writes_that_wait_for_their_turn(monkeypat
 
     asyncio.run(go())
     assert [row for row in sent if row[0] != "GET"] == [("PUT", "first"), *[("PUT", "lease")] * 3, ("POST", "leases")]
+
+
+@pytest.mark.parametrize(
+    ("writers", "counts"),
+    [
+        (["workloads/status", "events", "clusterqueues/status"], {"workloads/status": 300, "reports": 100}),
+        (["workloads/status", "workloads/status", "events"], {"workloads/status": 300, "reports": 100}),
+        (["events", "localqueues/status"], {"reports": 400}),
+        (["workloads/status"], {"workloads/status": 400}),
+    ],
+)
+def test_while_writes_wait_for_their_turn_one_of_four_is_a_report(monkeypatch, writers, counts):
+    """Events and statuses of queues are reports; without other writes they have the whole of the rate."""
+    sent: list[str] = []
+
+    async def send(self, method, path, *_):
+        sent.append(path)
+        return Served(200)
+
+    monkeypatch.setattr(Client, "_send", send)
+
+    async def go():
+        clock = asyncio.get_running_loop().time
+        client = Client(kubernetes_client.Configuration(host="https://localhost"), Pace(per_second=4, burst=1), clock)
+
+        async def writer(resource):
+            while True:
+                await client.write(Write("patch", resource, resource, {}))
+
+        try:
+            async with asyncio.timeout(100):
+                await asyncio.gather(*map(writer, writers))
+        except TimeoutError:
+            pass
+        await client.close()
+
+    loop = VirtualLoop()
+    try:
+        loop.run_until_complete(go())
+    finally:
+        loop.close()
+    found = Counter("reports" if resource in REPORTS else resource for resource in sent)
+    assert found == {what: pytest.approx(count, abs=3) for what, count in counts.items()}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class Core:
     """Says of one workload why it waits."""
 
     def __init__(self) -> None:
-        self.revision, self.message, self.asked = 1, "3 free", 0
+        self.revision, self.message, self.asked, self.under_way = 1, "3 free", 0, set[str]()
 
     def inactive(self) -> dict[str, str]:
         return {}
@@ -117,6 +117,7 @@ def test_new_numbers_come_later_but_come():
             clock[0] += later
             core.revision, core.message = revision, message or core.message
             await upkeep.run(await explainer.run())
+            await upkeep.run_new()
             found = await store.get(WORKLOAD, "w", "team-a")
             versions = found["metadata"]["resourceVersion"]
             seen.append((find(found, "sluice.dev/Waiting")["message"], core.asked, versions))

@@ -1,6 +1,7 @@
 """What is looked at again when something changes around Workloads, and how often what is written of them."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,8 +15,9 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.means import Means
-from webhook.cluster.workloads.upkeep import AGAIN, FIRST, TURN, Upkeep
-from webhook.kube.conditions import find
+from webhook.cluster.workloads import upkeep
+from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
+from webhook.kube.conditions import conditions_of, find
 from webhook.kube.gvk import gvk_of
 from webhook.queue.decisions import Pending, PendingPlace, Reason
 from webhook.store.errors import Refused
@@ -45,6 +47,15 @@ class Stage:
         if self.error is not None:
             raise self.error
         return await self._patch(*request, **options)
+
+    async def run(self, keys: Iterable[str]) -> None:
+        """Process what changed, then the new ones."""
+        await self.upkeep.run(keys)
+        await self.upkeep.run_new()
+
+    def says(self, number: int) -> bool:
+        """Whether a Workload has a condition."""
+        return bool(conditions_of(self.view.mirror(WORKLOAD).get(f"w-{number}", "team-a")))
 
     def inactive(self) -> dict[str, str]:
         return {}
@@ -110,46 +121,48 @@ def test_a_change_has_those_looked_at_that_it_concerns(monkeypatch, changes, loo
         for gvk, new in changes:
             stage.upkeep.heard(gvk, None, new)
         for _ in range(2):
-            await stage.upkeep.run(())
+            await stage.run(())
         return seen
 
     assert sorted(asyncio.run(go())) == sorted(looked)
 
 
-def test_first_reasons_are_written_for_a_share_of_the_time():
-    """With 50 ms a write five of them go into a run. Other reasons do not wait for them; who is admitted needs none."""
+@pytest.mark.parametrize(
+    ("under_way", "took", "pauses"),
+    [({"team-a/other"}, 5, [0.015] * 20), ({"team-a/other"}, 50, [0.0] * 20), (set(), 5, [])],
+)
+def test_first_reasons_have_pauses_while_something_is_decided(monkeypatch, under_way, took, pauses):
+    """A write takes so many milliseconds. Nothing follows one that was not needed: six are not explained."""
 
     async def go():
-        stage, writes = Stage(), []
-        stage.took, stage.under_way = round(1000 * FIRST / 5), {"team-a/other"}
-        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+        stage, rests = Stage(), []
 
-        async def run(keys=()):
-            before = stage.writes
-            await stage.upkeep.run(keys)
-            writes.append(stage.writes - before)
+        async def sleep(seconds):
+            rests.append(round(seconds, 3))
 
-        await run(stage.tell(20, "3 free"))
-        await run(stage.tell(5, "too large", Reason.EXCEEDS_MAX_QUOTA))
-        stage.view.mirror(WORKLOAD).keep({**await stage.store.patch(WORKLOAD, "w-19", "team-a", RUNS)})
-        writes.clear()
-        stage.writes = 0
-        for _ in range(3):
-            await run()
-        return writes
+        monkeypatch.setattr(upkeep, "sleep", sleep)
+        stage.took, stage.under_way = took, under_way
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(26)))
+        await stage.run([*stage.tell(20, "3 free"), *(f"team-a/w-{n}" for n in range(20, 26))])
+        return stage.writes, rests
 
-    assert asyncio.run(go()) == [5, 4, 0]
+    assert asyncio.run(go()) == (20, pauses)
 
 
-def test_first_reasons_have_all_the_time_while_nothing_is_decided():
+def test_other_reasons_do_not_wait_for_first_ones():
+    """Nobody is told in the run that finds the new ones; one that is admitted meanwhile needs no reason."""
+
     async def go():
         stage = Stage()
-        stage.took = round(1000 * FIRST / 5)
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
-        await stage.upkeep.run(stage.tell(20, "3 free"))
-        return stage.writes
+        await stage.run(stage.tell(5, "3 free"))
+        await stage.upkeep.run(stage.tell(20, "too large", Reason.EXCEEDS_MAX_QUOTA))
+        changed, told = stage.writes - 5, {n for n in range(20) if stage.says(n)}
+        stage.view.mirror(WORKLOAD).keep(await stage._patch(WORKLOAD, "w-19", "team-a", RUNS))
+        await stage.upkeep.run_new()
+        return changed, told, stage.writes
 
-    assert asyncio.run(go()) == 20
+    assert asyncio.run(go()) == (5, set(range(5)), 5 + 5 + 14)
 
 
 def test_messages_have_turns_and_reasons_have_none():
@@ -161,7 +174,7 @@ def test_messages_have_turns_and_reasons_have_none():
 
         async def run(after, keys=()):
             stage.now, before = stage.now + after, stage.writes
-            await stage.upkeep.run(keys)
+            await stage.run(keys)
             writes.append(stage.writes - before)
 
         await run(0, stage.tell(20, "3 free"))
@@ -194,9 +207,9 @@ def test_those_that_wait_for_a_turn_no_longer_take_none(leave):
     async def go():
         stage = Stage()
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(30)))
-        await stage.upkeep.run(told_apart(stage, range(30), "3 free"))
+        await stage.run(told_apart(stage, range(30), "3 free"))
         stage.now += AGAIN
-        await stage.upkeep.run(told_apart(stage, range(30), "2 free"))  # the first has its turn
+        await stage.run(told_apart(stage, range(30), "2 free"))  # the first has its turn
         gone, mirror = range(1, 29), stage.view.mirror(WORKLOAD)
         if leave in ("deleted", "admitted"):
             for n in gone:
@@ -207,17 +220,17 @@ def test_those_that_wait_for_a_turn_no_longer_take_none(leave):
                 else:
                     mirror.keep(new := await stage._patch(WORKLOAD, f"w-{n}", "team-a", RUNS, subresource="status"))
                     stage.upkeep.heard(WORKLOAD, old, new)
-            await stage.upkeep.run(())
+            await stage.run(())
         elif leave == "other reason":
             for n in gone:
                 key = f"team-a/w-{n}"
                 stage.told[key] = Pending(key, "cq", PendingPlace.INADMISSIBLE, Reason.EXCEEDS_MAX_QUOTA, "too much")
-            await stage.upkeep.run(f"team-a/w-{n}" for n in gone)
+            await stage.run(f"team-a/w-{n}" for n in gone)
         else:
-            await stage.upkeep.run(told_apart(stage, gone, "3 free"))
+            await stage.run(told_apart(stage, gone, "3 free"))
         stage.now += TURN
         before = stage.writes
-        await stage.upkeep.run(())
+        await stage.run(())
         return stage.writes - before, find(mirror.get("w-29", "team-a"), "sluice.dev/Waiting")["message"]
 
     assert asyncio.run(go()) == (1, "2 free")
@@ -229,14 +242,14 @@ def test_a_turn_that_was_not_used_is_not_kept():
     async def go():
         stage, writes = Stage(), []
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
-        await stage.upkeep.run(told_apart(stage, range(20), "3 free"))
+        await stage.run(told_apart(stage, range(20), "3 free"))
         stage.now += AGAIN
-        await stage.upkeep.run(told_apart(stage, range(20), "2 free"))
-        await stage.upkeep.run(told_apart(stage, range(1, 20), "3 free"))
+        await stage.run(told_apart(stage, range(20), "2 free"))
+        await stage.run(told_apart(stage, range(1, 20), "3 free"))
         stage.now += 30 * TURN
         for message in ("3 free", "1 free"):
             before = stage.writes
-            await stage.upkeep.run(told_apart(stage, range(1, 20), message))
+            await stage.run(told_apart(stage, range(1, 20), message))
             writes.append(stage.writes - before)
         return writes
 
@@ -249,13 +262,13 @@ def test_the_time_without_the_lead_gives_no_turns():
     async def go():
         stage = Stage()
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
-        await stage.upkeep.run(told_apart(stage, range(20), "3 free"))
+        await stage.run(told_apart(stage, range(20), "3 free"))
         stage.now += AGAIN
-        await stage.upkeep.run(told_apart(stage, range(20), "2 free"))
+        await stage.run(told_apart(stage, range(20), "2 free"))
         stage.now += 60 * AGAIN
         before = stage.writes
         stage.upkeep.look_at_all()
-        await stage.upkeep.run(())
+        await stage.run(())
         return stage.writes - before
 
     assert asyncio.run(go()) == 1
@@ -270,7 +283,7 @@ def test_a_status_that_is_refused_is_tried_once_a_minute():
         stage.error = Refused("forbidden", 403)
         for after, keys in ((0, stage.tell(1, "3 free")), (1, ()), (AGAIN - 1, ()), (1, ())):
             stage.now += after
-            await stage.upkeep.run(keys)
+            await stage.run(keys)
             writes.append(stage.writes)
         return writes
 

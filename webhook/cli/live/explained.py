@@ -96,7 +96,7 @@ def lines(told: Mapping[str, Any]) -> Iterator[str]:
         said = ": ".join(part for part in (row["reason"], row["message"]) if part)
         yield f"  {row['type']}={row['status']}  {said}"
     if not told["conditions"]:
-        yield "  no condition yet: its queue has not looked at it"
+        yield "  no condition yet: its reason has not been written"
     if "decision" in told:
         waiting: Mapping[str, str] = next((row for row in told["conditions"] if row["type"] == WAITING), {})
         yield from _decision(told["decision"], (waiting.get("reason"), waiting.get("message")))

@@ -55,6 +55,10 @@ RESULTS: Final = {
     Unavailable: "unavailable",
 }
 """Result labels of failed writes. After `unavailable` it is unknown whether the write was carried out."""
+REPORTS: Final = frozenset(("events", "clusterqueues/status", "localqueues/status", "cohorts/status"))
+"""Writes that say what has happened. Nothing waits for them, so they do not hold up others."""
+SHARE: Final = 4
+"""Of so many writes one is a report while others wait for their turn."""
 LINE: Final = 2**21
 """Bytes of a response that are buffered: an event of a watch is one line, as long as its object."""
 Query = Mapping[str, str]
@@ -133,7 +137,7 @@ class Client:
         """
         method, content_type = METHODS[write.verb]
         if not at_once:
-            await self._turns.wait()
+            await self._turns.wait(report=write.resource in REPORTS)
         query = {"timeout": f"{int(self.timeout) or 1}s", **write.query}
         result = "cancelled"
         try:
@@ -289,19 +293,32 @@ def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
 
 
 class _Turns:
-    """A token bucket."""
+    """A token bucket. While other writes wait for tokens, reports get one of SHARE."""
 
     def __init__(self, pace: Pace, clock: Callable[[], float]) -> None:
         self._pace, self._clock = pace, clock
         self._tokens, self._at = float(pace.burst), clock()
+        self._next_report = self._scarce_until = 0.0
 
-    async def wait(self) -> None:
+    async def wait(self, *, report: bool) -> None:
+        share = SHARE / self._pace.per_second
         now = self._clock()
-        self._tokens = min(float(self._pace.burst), self._tokens + (now - self._at) * self._pace.per_second)
+        if report and now < self._scarce_until:
+            turn = max(now, self._next_report)
+            self._next_report = turn + share
+            await asyncio.sleep(turn - now)
+        rest = self._take()
+        if rest and not report:
+            self._scarce_until = self._clock() + rest + share
+        if rest:
+            await asyncio.sleep(rest)
+
+    def _take(self) -> float:
+        """Take a token, and return the seconds until it is there."""
+        now = self._clock()
+        self._tokens = min(float(self._pace.burst), self._tokens + (now - self._at) * self._pace.per_second) - 1
         self._at = now
-        self._tokens -= 1
-        if self._tokens < 0:
-            await asyncio.sleep(-self._tokens / self._pace.per_second)
+        return max(0.0, -self._tokens / self._pace.per_second)
 
 
 class _failures:

@@ -2,14 +2,16 @@
 
 A Workload is processed when it, its queues or its explanation changed, and at times that it waits for. A status in
 which only messages differ is written at most once a minute per Workload, and five times a second overall: with 10,000
-pending, numbers in a message may be half an hour old, while a new reason is written at once. While decisions are being
-written, new Workloads without conditions get only a share of each run: most are admitted before their turn.
+pending, numbers in a message may be half an hour old, while a new reason is written at once. Workloads without
+conditions are told beside that, and not too fast while decisions are being written: most are admitted before their
+turn.
 """
 
 from __future__ import annotations
 
 import heapq
 import logging
+from asyncio import sleep
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -53,8 +55,8 @@ AGAIN: Final = 60_000
 """Milliseconds between two writes of one Workload if only messages differ, and after a refused write."""
 TURN: Final = 200
 """Milliseconds between two such writes of any Workloads."""
-FIRST: Final = 0.25
-"""Seconds of a run that are spent on Workloads without conditions; more only while no decision is being written."""
+FIRST: Final = 0.02
+"""Seconds from one Workload without conditions to the next while decisions are being written."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
@@ -74,6 +76,7 @@ class Upkeep:
         self._core, self._explanations, self._retention = core, explanations, retention
         self._due: dict[str, None] = {}
         self._new: dict[str, None] = {}
+        self._inactive: Mapping[str, str] = {}
         self._all, self._causes = False, dict[Cause, None]()
         self._later: list[tuple[int, str]] = []
         self._alarms: dict[str, int] = {}
@@ -100,6 +103,7 @@ class Upkeep:
         """Process every Workload in the next run: this replica has become the leader."""
         self._all = True
         self._waiting.clear()
+        self._new.clear()
 
     def _forget(self, key: str) -> None:
         self._written.pop(key, None)
@@ -126,31 +130,40 @@ class Upkeep:
         self._all = False
         self._due.update(dict.fromkeys(await in_slices(named)))
         due, self._due = self._due, {}
-        inactive = self._core.inactive()
+        self._inactive = self._core.inactive()
         time_slice = Slice()
         for key in due:
             await time_slice.give_way()
             workload = self._find(key)
             if workload is not None and conditions_of(workload):
-                await self._try(key, workload, inactive)
+                await self._try(key, workload)
             else:
                 self._new[key] = None
-        until = self._seconds() + FIRST
-        while self._new and (self._seconds() < until or not self._core.under_way):
+
+    async def run_new(self) -> None:
+        """Process Workloads without conditions that runs have found, oldest first, until none is left.
+
+        Raises NotLeading.
+        """
+        time_slice = Slice()
+        while self._new:
             await time_slice.give_way()
-            key = next(iter(self._new))
+            key, began = next(iter(self._new)), self._seconds()
             del self._new[key]
-            if (workload := self._find(key)) is not None:
-                await self._try(key, workload, inactive)
+            if (workload := self._find(key)) is None:
+                continue
+            await self._try(key, workload)
+            if self._core.under_way and self._find(key) is not workload:  # the view has the answer to a write
+                await sleep(max(0.0, FIRST - (self._seconds() - began)))
 
     def _find(self, key: str) -> Object | None:
         namespace, _, name = key.partition("/")
         return self._view.mirror(WORKLOAD).get(name, namespace)
 
-    async def _try(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
+    async def _try(self, key: str, workload: Object) -> None:
         """Process a Workload; failures are retried."""
         try:
-            await self._look(key, workload, inactive)
+            await self._look(key, workload)
         except Refused as error:
             log.error("cannot write the status of Workload %s: %s", key, error)
             self._look_at(key, self._clock_ms() + AGAIN)
@@ -160,14 +173,14 @@ class Upkeep:
         except MALFORMED as error:
             log.error("%s is malformed and is skipped: %r", key, error)
 
-    async def _look(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
+    async def _look(self, key: str, workload: Object) -> None:
         if holds(workload, FINISHED):
             await self._retire(key, workload)
             return
         if await self._has_other_priority(workload):
             return
         if not holds(workload, QUOTA_RESERVED):
-            await self._wait(key, workload, inactive)
+            await self._wait(key, workload)
         elif not holds(workload, EVICTED):
             await self._hold(key, workload)
         elif not waiting.is_active(workload) and not at(workload, ("metadata", "ownerReferences")):
@@ -176,7 +189,7 @@ class Upkeep:
             await self._write(key, workload, waiting.still_held(workload, self._writer.stamp()))
             self._look_after_back_off(key, workload)
 
-    async def _wait(self, key: str, workload: Object, inactive: Mapping[str, str]) -> None:
+    async def _wait(self, key: str, workload: Object) -> None:
         """Update a Workload without quota."""
         if holds(workload, DEACTIVATION_TARGET) and waiting.is_active(workload):
             await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
@@ -184,7 +197,8 @@ class Upkeep:
         local = self._local(workload)
         target = str(at(local or {}, ("spec", "clusterQueue")) or "")
         queue = self._view.mirror(CLUSTER_QUEUE).get(target)
-        around = Around(local, target, queue, target in inactive, self._explanations.get(key), self._core.pod_sets(key))
+        pending, pod_sets = self._explanations.get(key), self._core.pod_sets(key)
+        around = Around(local, target, queue, target in self._inactive, pending, pod_sets)
         await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
         self._look_after_back_off(key, workload)
 
