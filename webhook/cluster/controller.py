@@ -50,10 +50,10 @@ WORKERS: Final = 8
 """The number of jobs that are looked at together: each look may wait for the answer to a write."""
 OF_PARENTS: Final = frozenset((gvk.group, gvk.kind) for gvk in (*PARENTS, POD, WORKLOAD))
 """Kinds that affect pods queued in groups which follow from a parent object."""
-GATHER: Final = 0.02
+GATHER: Final = 0.05
 """The longest pause between two rounds, in seconds. The first change after a pause is decided at once, later ones are
 collected for the next round: of two workloads created together, the first is decided first, as by Kueue."""
-SHORT: Final = 5
+SHORT: Final = 20
 """The pause after a round, as a multiple of its duration, if that is less: a round without writes is short."""
 TICK: Final = 5.0
 """Seconds after which a round runs even without a change: rules may depend on the time."""

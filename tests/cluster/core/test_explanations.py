@@ -1,7 +1,10 @@
 """When the messages of waiting Workloads are written: at once for a new reason, later for new numbers, never twice."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
+
+import pytest
 
 from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import CLOCKS, queues
@@ -19,7 +22,7 @@ from webhook.cluster.means import Means
 from webhook.cluster.pace import Pass
 from webhook.cluster.workloads.upkeep import AGAIN, Upkeep
 from webhook.kube.conditions import find
-from webhook.queue.decisions import Pending, PendingPlace, Reason
+from webhook.queue.decisions import Pending, PendingPlace, Reason, Shortage
 from webhook.queue.explain import Gathered, pending
 from webhook.queue.model import PodSet
 from webhook.store.memory import MemoryStore
@@ -77,7 +80,7 @@ def test_one_more_does_not_cost_what_all_cost(monkeypatch):
 
     run()
     come_to_rest()
-    assert (run(), asked) == ([], [])
+    assert (run(), asked) == ({}, [])
     core.heard(None, workload("late", "5"))
     assert "team-a/late" in run()
     assert len(asked) <= 42
@@ -88,6 +91,34 @@ def test_one_more_does_not_cost_what_all_cost(monkeypatch):
     assert "team-a/w-7" not in explainer.explanations
     come_to_rest()
     assert len(explainer.explanations) == 200
+
+
+NUMBERS = Shortage("main", "f", "cpu", 3, 2, 4, 4)
+FIRST = Pending("team-a/w", "cq", PendingPlace.INADMISSIBLE, Reason.WAITING_FOR_QUOTA, "2 free", (NUMBERS,), 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "news"),
+    [
+        ({}, {}),
+        ({"position": 2, "start": 60_000}, {}),
+        ({"place": PendingPlace.ACTIVE}, {}),
+        ({"message": "1 free"}, {"team-a/w": False}),
+        ({"shortages": (replace(NUMBERS, free=1),)}, {"team-a/w": False}),
+        ({"outcome": "NoLongerFits"}, {"team-a/w": False}),
+        ({"reason": Reason.EXCEEDS_MAX_QUOTA}, {"team-a/w": True}),
+    ],
+)
+def test_news_are_reasons_or_numbers(monkeypatch, change, news):
+    """A position is in no message; a first explanation is a new reason. What is kept is the last one, told or not."""
+    core = Core()
+    explainer, found = Explainer(core, nothing), [FIRST, replace(FIRST, **change)]
+    told = iter(found)
+    monkeypatch.setattr(core, "explain", lambda key, gathered: next(told))
+    assert asyncio.run(explainer.run()) == {"team-a/w": True}
+    core.revision += 1
+    assert asyncio.run(explainer.run()) == news
+    assert explainer.explanations == {"team-a/w": found[1]}
 
 
 def test_new_numbers_come_later_but_come():

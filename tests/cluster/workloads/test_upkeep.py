@@ -31,6 +31,7 @@ class Stage:
     def __init__(self) -> None:
         self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
         self.took, self.under_way = 0, set()
+        self.reasons: dict[str, Reason] = {}
         self._patch, self.error = self.store.patch, None
         self.store.patch = self.patch  # type: ignore[method-assign]
         _, self.view, _ = make_controller(self.store)
@@ -48,9 +49,15 @@ class Stage:
             raise self.error
         return await self._patch(*request, **options)
 
+    def news(self, keys: Iterable[str]) -> dict[str, bool]:
+        """What the core reports of these: whether the reason is another than when they were last reported."""
+        news = {key: key in self.told and self.reasons.get(key) is not self.told[key].reason for key in keys}
+        self.reasons |= {key: self.told[key].reason for key in news if key in self.told}
+        return news
+
     async def run(self, keys: Iterable[str]) -> None:
         """Process what changed, then the new ones."""
-        await self.upkeep.run(keys)
+        await self.upkeep.run(self.news(keys))
         await self.upkeep.run_new()
 
     def says(self, number: int) -> bool:
@@ -129,7 +136,7 @@ def test_a_change_has_those_looked_at_that_it_concerns(monkeypatch, changes, loo
 
 @pytest.mark.parametrize(
     ("under_way", "took", "pauses"),
-    [({"team-a/other"}, 5, [0.015] * 20), ({"team-a/other"}, 50, [0.0] * 20), (set(), 5, [])],
+    [({"team-a/other"}, 5, [0.095] * 20), ({"team-a/other"}, 150, [0.0] * 20), (set(), 5, [])],
 )
 def test_first_reasons_have_pauses_while_something_is_decided(monkeypatch, under_way, took, pauses):
     """A write takes so many milliseconds. Nothing follows one that was not needed: six are not explained."""
@@ -156,7 +163,7 @@ def test_other_reasons_do_not_wait_for_first_ones():
         stage = Stage()
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
         await stage.run(stage.tell(5, "3 free"))
-        await stage.upkeep.run(stage.tell(20, "too large", Reason.EXCEEDS_MAX_QUOTA))
+        await stage.upkeep.run(stage.news(stage.tell(20, "too large", Reason.EXCEEDS_MAX_QUOTA)))
         changed, told = stage.writes - 5, {n for n in range(20) if stage.says(n)}
         stage.view.mirror(WORKLOAD).keep(await stage._patch(WORKLOAD, "w-19", "team-a", RUNS))
         await stage.upkeep.run_new()
@@ -254,6 +261,27 @@ def test_a_turn_that_was_not_used_is_not_kept():
         return writes
 
     assert asyncio.run(go()) == [0, 1]
+
+
+@pytest.mark.parametrize(("later", "again"), [(AGAIN - 1, 0), (AGAIN, 20), (AGAIN + 3 * TURN, 3)])
+def test_a_status_is_not_made_where_it_may_not_be_written(monkeypatch, later, again):
+    """Of messages that were written less than a minute ago, or wait in line; those whose turn it is are made then."""
+
+    async def go():
+        stage, made = Stage(), []
+        await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
+        await stage.run(told_apart(stage, range(20), "3 free"))
+        status_of = upkeep.waiting.status_of
+        if later > AGAIN:
+            stage.now += AGAIN
+            await stage.run(told_apart(stage, range(20), "2 free"))  # one has its turn, the others are in line
+            stage.now -= AGAIN
+        monkeypatch.setattr(upkeep.waiting, "status_of", lambda *args: made.append(1) or status_of(*args))
+        stage.now += later
+        await stage.run(told_apart(stage, range(20), "1 free"))
+        return len(made)
+
+    assert asyncio.run(go()) == again
 
 
 def test_the_time_without_the_lead_gives_no_turns():

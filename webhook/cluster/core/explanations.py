@@ -1,4 +1,4 @@
-"""Keeps the explanation of each pending workload, and reports which have changed.
+"""Keeps the explanation of each pending workload, and reports whose reason or message has changed.
 
 Runs between the rounds of decisions. Workloads that were considered are explained at once. A change may affect the
 numbers of all others in their tree of cohorts, so these are explained again, some in each run; a further change does
@@ -38,28 +38,38 @@ class Explainer:
         self.explanations.clear()
         self._left, self._revision = self._core.workloads(), -1
 
-    async def run(self) -> list[str]:
-        """Explain workloads that were considered, and some of the others; return the keys whose explanation is new."""
+    async def run(self) -> dict[str, bool]:
+        """Explain workloads that were considered, and some of the others.
+
+        Return the keys of those that are to be told something new, and whether it is a new reason: else only numbers.
+        """
         if not self._left and self._core.revision != self._revision:
             self._revision = self._core.revision
             self._left = await in_slices(self._core.stirred())
         keys = dict.fromkeys((*self._core.looked_at(), *self._left[-OTHERS:]))
         del self._left[-OTHERS:]
-        changed, gathered, time_slice = [], Gathered(), Slice()
+        news, gathered, time_slice = dict[str, bool](), Gathered(), Slice()
         for key in keys:
-            if self._explain(key, gathered):
-                changed.append(key)
+            if (is_reason := self._explain(key, gathered)) is not None:
+                news[key] = is_reason
             await time_slice.give_way(SLICE)  # a review needs several turns of the loop: it gets half of the time
-        return changed
+        return news
 
-    def _explain(self, key: str, gathered: Gathered) -> bool:
-        """Explain one workload; return whether it has a new explanation."""
+    def _explain(self, key: str, gathered: Gathered) -> bool | None:
+        """Explain one workload; return whether its reason is new, None if what it is told is as before."""
         pending, before = self._core.explain(key, gathered), self.explanations.get(key)
         if pending == before:
-            return False
+            return None
         self._parked(key, pending is not None and pending.place is not PendingPlace.ACTIVE)
         if pending is None:
             del self.explanations[key]
-            return False
+            return None
         self.explanations[key] = pending
-        return True
+        if before is None or pending.reason is not before.reason:
+            return True
+        return None if _told(pending) == _told(before) else False
+
+
+def _told(pending: Pending) -> tuple[object, ...]:
+    """Return what the messages of a Workload are made from: its position and its start are not in them."""
+    return pending.message, pending.shortages, pending.outcome

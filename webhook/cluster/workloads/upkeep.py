@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import logging
 from asyncio import sleep
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from webhook.api.configuration.sections import Retention
@@ -24,7 +24,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.means import Means
-from webhook.cluster.pace import Slice, in_slices
+from webhook.cluster.pace import SLICE, Slice, in_slices
 from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
@@ -55,8 +55,8 @@ AGAIN: Final = 60_000
 """Milliseconds between two writes of one Workload if only messages differ, and after a refused write."""
 TURN: Final = 200
 """Milliseconds between two such writes of any Workloads."""
-FIRST: Final = 0.02
-"""Seconds from one Workload without conditions to the next while decisions are being written."""
+FIRST: Final = 0.1
+"""Seconds from one Workload without conditions to the next where a decision is being written meanwhile."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
@@ -82,7 +82,7 @@ class Upkeep:
         self._alarms: dict[str, int] = {}
         self._written: dict[str, int] = {}
         self._waiting: dict[str, None] = {}
-        self._turns: dict[str, None] = {}
+        self._turn = ""
         self._next_turn = 0
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
@@ -115,16 +115,19 @@ class Upkeep:
             self._alarms[key] = when
             heapq.heappush(self._later, (when, key))
 
-    async def run(self, news: Iterable[str]) -> None:
-        """Process what has changed or is due; `news` are keys with a new explanation. Raises NotLeading."""
-        self._due.update(dict.fromkeys(news))
+    async def run(self, news: Mapping[str, bool]) -> None:
+        """Process what has changed or is due. Raises NotLeading.
+
+        `news` are keys with a new explanation, and whether it has a new reason: else only its numbers are new.
+        """
         now = self._clock_ms()
         while self._later and self._later[0][0] <= now:
             _, key = heapq.heappop(self._later)
             self._alarms.pop(key, None)
             self._due[key] = None
-        self._turns = dict.fromkeys(self._hand_out(now))
-        self._due.update(self._turns)
+        for key, is_reason in news.items():
+            if is_reason or not self._has_to_wait(key, now):
+                self._due[key] = None
         causes, self._causes = self._causes, {}
         named = every_workload(self._view) if self._all else affected(self._view, causes)
         self._all = False
@@ -133,12 +136,19 @@ class Upkeep:
         self._inactive = self._core.inactive()
         time_slice = Slice()
         for key in due:
-            await time_slice.give_way()
+            await time_slice.give_way(SLICE)
             workload = self._find(key)
             if workload is not None and conditions_of(workload):
                 await self._try(key, workload)
             else:
                 self._new[key] = None
+        while self._waiting and self._next_turn <= now:
+            await time_slice.give_way(SLICE)
+            self._turn = next(iter(self._waiting))
+            del self._waiting[self._turn]
+            if (workload := self._find(self._turn)) is not None:
+                await self._try(self._turn, workload)
+            self._turn = ""
 
     async def run_new(self) -> None:
         """Process Workloads without conditions that runs have found, oldest first, until none is left.
@@ -259,26 +269,27 @@ class Upkeep:
         self._written[key] = now
         self._tell(workload, await self._writer.status(workload, status))
 
-    def _has_turn(self, key: str, now: int) -> bool:
-        """Return whether a status may be written in which only messages differ; if not, it is processed again later."""
-        if (again := self._written.get(key, -AGAIN) + AGAIN) > now:
-            self._look_at(key, again)
-            return False
-        if key in self._turns:
+    def _has_to_wait(self, key: str, now: int) -> bool:
+        """Return whether a status may not be written if only messages differ; if so, it is processed later."""
+        if key in self._waiting:
             return True
+        again = self._written.get(key, -AGAIN) + AGAIN
+        if again > now:
+            self._look_at(key, again)
+        return again > now
+
+    def _has_turn(self, key: str, now: int) -> bool:
+        """Take the next turn to write a status in which only messages differ; if it is another's, wait in line."""
+        if key == self._turn:
+            self._next_turn += TURN
+            return True
+        if self._has_to_wait(key, now):
+            return False
         if self._waiting or self._next_turn > now:
             self._waiting[key] = None
             return False
         self._next_turn = now + TURN
         return True
-
-    def _hand_out(self, now: int) -> Iterator[str]:
-        """Yield the keys whose turn it is, longest waiting first: one for each TURN that has passed."""
-        while self._waiting and self._next_turn <= now:
-            self._next_turn += TURN
-            key = next(iter(self._waiting))
-            del self._waiting[key]
-            yield key
 
     def _tell(self, before: Object, after: Object) -> None:
         """Record an Event if the reason for waiting has changed."""
