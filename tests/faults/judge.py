@@ -97,6 +97,7 @@ class Judge:
                 self._take(path, "DELETED", self._there[path][name], take)
             for obj in listing["items"]:
                 self._take(path, "ADDED", obj, take)
+            self._held(path)  # not before: the first ones of a list are newer than what is known of the others
         return str(listing["metadata"]["resourceVersion"])
 
     def _take(self, path: str, kind: str, obj: JSON, take: Take) -> None:
@@ -120,6 +121,7 @@ class Judge:
                     with self._lock:
                         self.events += 1
                         self._take(path, event["type"], event["object"], take)
+                        self._held(path)
             except (OSError, ApiError, ValueError, KeyError, http.client.HTTPException):
                 time.sleep(0.1)  # the API server is away: go on from the last version
         client.close()
@@ -147,7 +149,6 @@ class Judge:
         if uid not in self._holds:
             self._once(self._admitted, uid, f"Workload {name_of(workload)} was admitted")
         self._holds[uid] = self._cohort_of[admission["clusterQueue"]], asked
-        self._held("Workloads", self._holds.values())
 
     def _job(self, kind: str, job: JSON, before: JSON | None) -> None:
         uid, suspended = job["metadata"]["uid"], bool(job["spec"].get("suspend"))
@@ -161,14 +162,18 @@ class Judge:
         containers = job["spec"]["template"]["spec"]["containers"]
         asked = sum(millis(c["resources"]["requests"]["cpu"]) for c in containers)
         self._runs[uid] = asked * job["spec"].get("parallelism", 1)
-        self._held("Jobs", (("all", asked) for asked in self._runs.values()))
 
     def _once(self, counts: Counter[str], uid: str, what: str) -> None:
         counts[uid] += 1
         if counts[uid] > 1:
             self.broken.append(f"{what} {counts[uid]} times")
 
-    def _held(self, what: str, holders: Any) -> None:
+    def _held(self, path: str) -> None:
+        """Look whether all that hold quota, or run, are within it."""
+        if path == WORKLOADS:
+            what, holders = "Workloads", list(self._holds.values())
+        else:
+            what, holders = "Jobs", [("all", asked) for asked in self._runs.values()]
         use: Counter[str] = Counter()
         for cohort, asked in holders:
             use[cohort] += asked

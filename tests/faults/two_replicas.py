@@ -178,7 +178,7 @@ class Run:
             self._until_none("one more Workload has ended", lambda: len(self.judge.lost(self.names)))
         except TimeoutError as error:
             raise AssertionError(f"{error}: {self.judge.lost(self.names)[:5]}") from None
-        assert self.judge.broken == []
+        assert not self.judge.broken, "\n".join(self.judge.broken[:10])
 
     def _until_none(self, what: str, left: Callable[[], int]) -> None:
         """Wait as long as fewer are left each time; raises TimeoutError where no more comes."""
