@@ -12,7 +12,7 @@ from tests.dashboard.serving import cluster_queue, local_queue, workload
 from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
-from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.means import Means
 from webhook.cluster.workloads import upkeep
@@ -284,7 +284,8 @@ def test_a_status_is_not_made_where_it_may_not_be_written(monkeypatch, later, ag
     assert asyncio.run(go()) == again
 
 
-def test_the_time_without_the_lead_gives_no_turns():
+@pytest.mark.parametrize("is_lost_in_a_turn", [False, True])
+def test_the_time_without_the_lead_gives_no_turns(is_lost_in_a_turn):
     """One that leads again after an hour does not write at once all that waited when it lost the lead."""
 
     async def go():
@@ -294,6 +295,11 @@ def test_the_time_without_the_lead_gives_no_turns():
         stage.now += AGAIN
         await stage.run(told_apart(stage, range(20), "2 free"))
         stage.now += 60 * AGAIN
+        if is_lost_in_a_turn:
+            stage.error = NotLeading()
+            with pytest.raises(NotLeading):
+                await stage.run(())
+            stage.error = None
         before = stage.writes
         stage.upkeep.look_at_all()
         await stage.run(())

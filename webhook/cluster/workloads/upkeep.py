@@ -103,6 +103,7 @@ class Upkeep:
         """Process every Workload in the next run: this replica has become the leader."""
         self._all = True
         self._waiting.clear()
+        self._turn = ""  # the lead may have been lost in the middle of one
         self._new.clear()
 
     def _forget(self, key: str) -> None:
