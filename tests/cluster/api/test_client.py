@@ -249,18 +249,13 @@ def test_while_writes_wait_for_their_turn_one_of_four_is_a_report(monkeypatch, w
             while True:
                 await client.write(Write("patch", resource, resource, {}))
 
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(100):
                 await asyncio.gather(*map(writer, writers))
-        except TimeoutError:
-            pass
         await client.close()
 
-    loop = VirtualLoop()
-    try:
-        loop.run_until_complete(go())
-    finally:
-        loop.close()
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(go())
     found = Counter("reports" if resource in REPORTS else resource for resource in sent)
     assert found == {what: pytest.approx(count, abs=3) for what, count in counts.items()}
 

@@ -55,6 +55,8 @@ RESULTS: Final = {
     Unavailable: "unavailable",
 }
 """Result labels of failed writes. After `unavailable` it is unknown whether the write was carried out."""
+UNLIMITED: Final = frozenset(("leases",))
+"""Writes that do not count against the rate limit: behind a queue of others a renewal would come too late."""
 REPORTS: Final = frozenset(("events", "clusterqueues/status", "localqueues/status", "cohorts/status"))
 """Writes that say what has happened. Nothing waits for them, so they do not hold up others."""
 SHARE: Final = 4
@@ -85,7 +87,7 @@ class Write:
 
 
 class Client:
-    """A pool of connections to one API server. Reads are sent at once; writes are rate-limited unless sent `at_once`.
+    """A pool of connections to one API server. Reads are sent at once; writes are rate-limited unless UNLIMITED.
 
     `writes` counts the writes by resource, verb and result.
     """
@@ -130,13 +132,13 @@ class Client:
         """Send a GET and return the parsed response. `seconds` overrides the timeout. Raises StoreError."""
         return await self._request("GET", path, query or {}, None, JSON, seconds)
 
-    async def write(self, write: Write, *, at_once: bool = False) -> Any:
+    async def write(self, write: Write) -> Any:
         """Send a write, within the rate limit, and return the parsed response. Raises StoreError.
 
-        With `at_once` it does not count against the rate limit. Every write is counted in `writes` by its result.
+        Every write is counted in `writes` by its result.
         """
         method, content_type = METHODS[write.verb]
-        if not at_once:
+        if write.resource not in UNLIMITED:
             await self._turns.wait(report=write.resource in REPORTS)
         query = {"timeout": f"{int(self.timeout) or 1}s", **write.query}
         result = "cancelled"

@@ -9,7 +9,6 @@ from typing import Any, Final
 import orjson
 
 from webhook.cluster.api.client import Client, Query, Write, failure
-from webhook.cluster.api.kinds import LEASE
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.store.errors import NotFound
@@ -29,10 +28,7 @@ class _Resource:
 
 
 class LiveStore:
-    """Objects in an API server. The resource of a kind is discovered once and cached.
-
-    Leases are not rate-limited: behind a queue of other writes a renewal would come too late.
-    """
+    """Objects in an API server. The resource of a kind is discovered once and cached."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -83,13 +79,13 @@ class LiveStore:
         """Create an object."""
         gvk = gvk_of(obj)
         write = await self._write("create", gvk, (key_of(obj)[0], ""), obj, _query(dry_run))
-        return _trim(await self._client.write(write, at_once=gvk == LEASE), gvk)
+        return _trim(await self._client.write(write), gvk)
 
     async def update(self, obj: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Replace an object, or only its status."""
         gvk = gvk_of(obj)
         write = await self._write("update", gvk, key_of(obj), obj, _query(dry_run), subresource)
-        return _trim(await self._client.write(write, at_once=gvk == LEASE), gvk)
+        return _trim(await self._client.write(write), gvk)
 
     async def patch(
         self,
