@@ -23,7 +23,7 @@ class Slow(MemoryStore):
 
 
 def test_counts_of_a_queue_come_before_each_was_told_why_it_waits():
-    """At 50 writes a second, telling 50,000 Workloads takes a quarter of an hour."""
+    """At 50 writes a second, telling 50,000 Workloads takes more than half an hour."""
 
     async def go():
         store = Slow()
