@@ -1,6 +1,7 @@
 """Quota across a change of leader, and writes whose outcome nobody knows."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
@@ -294,11 +295,15 @@ def test_a_takeover_writes_to_the_claimed_alone():
 
 
 class Late:
-    """A replica's way to the store. What its watch of Workloads tells waits for `open`; its lists of them count."""
+    """A replica's way to the store. What its watch of Workloads tells waits for `open`; its lists of them count.
+
+    While it is `cut_off` it does not reach the lease. `suspended` is what it wrote into Jobs.
+    """
 
     def __init__(self, store):
-        self._store, self.lists, self.open = store, 0, asyncio.Event()
+        self._store, self.lists, self.suspended, self.open = store, 0, [], asyncio.Event()
         self.open.set()
+        self.cut_off = False
 
     def __getattr__(self, name):
         return getattr(self._store, name)
@@ -306,6 +311,13 @@ class Late:
     async def list(self, gvk, *arguments, **options):
         self.lists += gvk == WORKLOAD
         return await self._store.list(gvk, *arguments, **options)
+
+    async def update(self, obj, **options):
+        if gvk_of(obj) == LEASE and self.cut_off:
+            raise Unavailable("the lease is away")
+        answer = await self._store.update(obj, **options)
+        self.suspended += [obj["spec"]["suspend"]] if gvk_of(obj) == JOB else []
+        return answer
 
     async def watch(self, gvk, *arguments, **options):
         async for event in self._store.watch(gvk, *arguments, **options):
@@ -416,6 +428,71 @@ def test_a_leader_whose_clock_stands_still_admits_nobody_after_a_takeover():
             return len(first.admitted), second.admitted == [waiting["metadata"]["name"]]
 
     assert asyncio.run(go()) == (2, True)
+
+
+@asynccontextmanager
+async def behind(cpu):
+    """A leader whose clock stands still, on a way that can be closed, and how another takes the lead beside it."""
+    store, clock = MemoryStore(), Clock()
+    late = Late(store)
+    other, view, _ = make_controller(store, candidate(store, "b", clock))
+    never = LeaseTimes(TIMES.duration, TIMES.deadline, retry=TIMES.deadline)
+    slow = Leader(late, "a", "sluice-system", "sluice", never, lambda: 0.0, lambda: datetime.now(UTC))
+    async with small_cluster(*queues(cpu), store=late, seconds=None, leader=slow) as w:
+
+        async def overtaken():
+            late.cut_off = True
+            late.open.clear()
+            late.suspended.clear()
+            view.start()
+            other.start()
+            await w.until(leads, "the second leads")
+
+        async def leads():
+            clock.ahead += TIMES.duration / 10
+            return other.leads
+
+        yield w, late, overtaken
+        assert w.controller.leads
+        await other.stop()
+        await view.stop()
+
+
+def test_a_former_leader_with_an_old_view_stops_no_job_that_the_next_one_has_started():
+    """It sees the Job run before it is told of the admission: it reads the Workload first."""
+
+    async def go():
+        async with behind("0") as (w, late, overtaken):
+            await w.create(job("j"))
+            await w.until_condition("j", "QuotaReserved", "False")
+            await overtaken()
+            await w.store.patch(CLUSTER_QUEUE, "cq", None, {"spec": queues("1")[2]["spec"]})
+            started = await w.until_condition("j", "Admitted")
+            known = lambda: w.view.mirror(WORKLOAD).get(started["metadata"]["name"], "team-a")  # noqa: E731
+            looked = lambda: late.suspended or holds(known(), QUOTA_RESERVED)  # noqa: E731
+            await w.until(looked, "the first has looked at the Job")
+            return True in late.suspended, w.kubelet.starts
+
+    assert asyncio.run(go()) == (False, ["j"])
+
+
+def test_a_former_leader_with_an_old_view_starts_no_job_that_the_next_one_has_stopped():
+    """It sees the Job stand still before it is told of the eviction: others may have its quota."""
+
+    async def go():
+        async with behind("1") as (w, late, overtaken):
+            await w.create(job("j"))
+            await w.until_runs("j")
+            name = (await w.until_condition("j", "Admitted"))["metadata"]["name"]
+            await overtaken()
+            await w.store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+            await w.until_condition("j", "QuotaReserved", "False")
+            known = lambda: w.view.mirror(WORKLOAD).get(name, "team-a")  # noqa: E731
+            looked = lambda: False in late.suspended or not known()["spec"]["active"]  # noqa: E731
+            await w.until(looked, "the first has looked at the Job")
+            return False in late.suspended, w.kubelet.starts
+
+    assert asyncio.run(go()) == (False, ["j"])
 
 
 class Forgetful(MemoryStore):

@@ -10,7 +10,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.times import time_text
-from webhook.store.errors import NotFound
+from webhook.store.errors import Conflict, NotFound
 from webhook.store.objects import Object, key_of, version_of
 
 
@@ -78,6 +78,16 @@ class LeaderWriter:
     async def refresh_workload(self, workload: Object) -> Object | None:
         """Read a Workload from the store; None if it does not exist."""
         return await self.refresh(WORKLOAD, *key_of(workload))
+
+    async def confirm(self, workload: Object) -> None:
+        """Read a Workload from the store. Raises Conflict if it has changed since it was read.
+
+        The watches of a job and of its Workload are two: one may have told what came of a change that the other has
+        not. What is read after the job was is no older than it.
+        """
+        fresh = await self.refresh_workload(workload)
+        if fresh is None or version_of(fresh) != version_of(workload):
+            raise Conflict(f"Workload {'/'.join(key_of(workload))} has changed")
 
     def _may_write(self) -> None:
         if not self._leads():

@@ -12,8 +12,7 @@ from webhook.jobs.describe import POD_FINALIZER
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import is_tracked
 from webhook.kube.conditions import conditions_of, find, holds, same, with_condition
-from webhook.store.errors import Conflict
-from webhook.store.objects import Object, key_of, version_of
+from webhook.store.objects import Object
 
 
 class PodActions:
@@ -27,13 +26,8 @@ class PodActions:
         await self._writer.replace(ungated(pod, described))
 
     async def end(self, pod: Object, workload: Object) -> None:
-        """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it.
-
-        A suspended job can be started again, a deleted pod cannot: so this is never done by an old view.
-        """
-        fresh = await self._writer.refresh_workload(workload)
-        if fresh is None or version_of(fresh) != version_of(workload):
-            raise Conflict(f"the Workload of Pod {'/'.join(key_of(pod))} has changed")
+        """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it."""
+        await self._writer.confirm(workload)
         reason, message = _why(workload)
         if not same(pod, TERMINATION, True, reason, message):
             rows = with_condition(conditions_of(pod), TERMINATION, True, reason, message, self._writer.stamp())

@@ -34,7 +34,7 @@ from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, slice_step
-from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, next_step
+from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, is_untouched, next_step
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
@@ -148,8 +148,23 @@ class Reconciler:
                 tell_checks(self._events, (job,), workload)
             await self._ungater.ungate_of(workload)
             return await self._retire(job, workload)
+        if step is JobStep.STOP or (step is JobStep.START and not is_untouched(job)):
+            await self._confirm(key, job, workload)
         await self.actions.take(step, job, described, workload)
         return POLL if step is JobStep.RELEASE else SOON
+
+    async def _confirm(self, key: JobKey, job: Object, workload: Object | None) -> None:
+        """Raise Conflict where a job is to be stopped, or started again, by an old view of its Workload.
+
+        While two replicas lead, or one has just begun to, the job may run by an admission that the watch of Workloads
+        has not told of yet, or stand still by an eviction.
+        """
+        if workload is not None:
+            await self._writer.confirm(workload)
+        elif name := self.workloads.named(job):
+            await self._writer.refresh(WORKLOAD, key.namespace, name)
+            if self.workloads.choose(key, job)[0] is not None:
+                raise Conflict(f"Workload {key.namespace}/{name} is there now")
 
     def _next(self, key: JobKey, job: Object, described: Job, workload: Object | None) -> Next:
         """Return the next step, and the Workload that it is about.

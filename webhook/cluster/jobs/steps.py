@@ -152,6 +152,11 @@ def still_there(job: Object) -> bool:
     return bool(at(job, ("status", "startTime"))) and job.get("kind") == "Job" and not holds(job, "Suspended")
 
 
+def is_untouched(job: Object) -> bool:
+    """Return whether a job is as it was created, so that it was never stopped."""
+    return at(job, ("metadata", "generation")) == 1
+
+
 def gone(obj: Object) -> bool:
     """Return whether an object is being deleted."""
     return bool(at(obj, ("metadata", "deletionTimestamp")))
