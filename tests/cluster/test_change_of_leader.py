@@ -23,6 +23,7 @@ from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror
+from webhook.store.objects import copy_json
 
 TIMES = LeaseTimes(duration=6000, deadline=4000, retry=0.05)
 
@@ -493,6 +494,35 @@ def test_a_former_leader_with_an_old_view_starts_no_job_that_the_next_one_has_st
             return False in late.suspended, w.kubelet.starts
 
     assert asyncio.run(go()) == (False, ["j"])
+
+
+class StartsLate(MemoryStore):
+    """Loses the first start of a Job on its way, and all others until one is delivered."""
+
+    started = None
+
+    async def update(self, obj, **options):
+        if gvk_of(obj) == JOB and not obj["spec"]["suspend"]:
+            self.started = self.started or copy_json(obj)
+            raise Unavailable("the connection was lost")
+        return await super().update(obj, **options)
+
+
+def test_a_start_that_comes_after_an_eviction_is_refused():
+    """The Job never ran, so nothing had to be stopped; a start that was sent before must not land when others run."""
+
+    async def go():
+        store = StartsLate()
+        async with small_cluster(*queues("1"), store=store, seconds=None) as w:
+            await w.create(job("j"))
+            await w.until(lambda: store.started, "a start was sent")
+            name = (await w.workload("j"))["metadata"]["name"]
+            await store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+            await w.until_condition("j", "QuotaReserved", "False")
+            with pytest.raises(Conflict):
+                await MemoryStore.update(store, store.started)
+
+    asyncio.run(go())
 
 
 class Forgetful(MemoryStore):

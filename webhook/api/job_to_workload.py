@@ -20,6 +20,8 @@ JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 UNSUPPORTED: Final = "sluice.dev/unsupported"
 """An annotation of a Workload: what of its job's spec is not supported, and a Workload has no field for."""
+STOPPED: Final = "sluice.dev/stopped"
+"""An annotation of a job that was stopped: when its Workload was evicted or deleted, which does not carry it."""
 CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
@@ -120,7 +122,9 @@ def _carried(obj: Mapping[str, Any], label_keys: Collection[str] | None) -> dict
         labels = {k: v for k, v in labels.items() if k in label_keys or k.startswith(CARRIED)}
     if uid := metadata.get("uid"):
         labels[JOB_UID_LABEL] = str(uid)
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(CARRIED)}
+    annotations = {
+        k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith(CARRIED) and k != STOPPED
+    }
     if reason := unsupported.reason("job", {"spec": obj.get("spec")}):
         annotations[UNSUPPORTED] = reason
     return {**({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}

@@ -30,12 +30,12 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.managed import IS_GROUP, key_of_job
-from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, suspend
+from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD, WAITING
-from webhook.jobs.describe import at, describe
+from webhook.jobs.describe import at, describe, suspended
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
@@ -182,8 +182,9 @@ class Actions:
         elif step is JobStep.FREE:
             await self.pods.free(job)
         elif step is JobStep.STOP and not described.kind.gate:
-            await self.suspend(job, described)
-            self._events.tell(job, "Stopped", _why_stopped(workload))
+            await self._writer.replace(stopped(job, described, workload))
+            if not suspended(job, described.kind):
+                self._events.tell(job, "Stopped", _why_stopped(workload))
         elif step is JobStep.STOP and workload is not None:
             await self.pods.end(job, workload)
         elif workload is not None:
@@ -270,13 +271,9 @@ class Actions:
             return workload
         return await self._writer.status(workload, workload_conditions.settled(workload))
 
-    async def suspend(self, job: Object, described: Job) -> None:
-        """Suspend a job."""
-        await self._writer.replace(suspend(job, described, True))
-
     async def suspend_child(self, job: Object, described: Job) -> None:
         """Suspend a job that started before the one above it was admitted."""
-        await self.suspend(job, described)
+        await self._writer.replace(suspend(job, described, True))
         self._events.tell(job, "Suspended", "Kueue managed child job suspended")
 
     async def finish(self, job: Object, workload: Object, finish: Finish) -> None:

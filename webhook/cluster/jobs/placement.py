@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from webhook.api.job_to_workload import STOPPED
 from webhook.api.requests import pod_requests
+from webhook.cluster.jobs.steps import went
 from webhook.cluster.workloads.admission_checks import states_of
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
@@ -42,6 +44,14 @@ def suspend(job: Object, described: Job, value: bool) -> Object:
     assert described.kind.suspend_path is not None
     held: Object = _with(job, described.kind.suspend_path, value)
     return held
+
+
+def stopped(job: Object, described: Job, workload: Object | None) -> Object:
+    """Return the job suspended; where its Workload was evicted or deleted, it says when."""
+    out = suspend(job, described, True)
+    since = went(workload) if workload is not None else None
+    marked: Object = _with(out, ("metadata", "annotations", STOPPED), since) if since else out
+    return marked
 
 
 def ungated(pod: Object, described: Job) -> Object:

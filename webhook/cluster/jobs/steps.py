@@ -5,6 +5,7 @@ same next step from the same objects:
 
     no Workload: CREATE    admitted, suspended: START    not admitted, running: STOP    ended: FINISH
     evicted, running: STOP    evicted, stopped: RESTORE the templates, then RELEASE the quota
+    admitted, then evicted or deleted, and never started: STOP all the same, so that a start under way fails
     refused by the kind's own controller: HOLD, which gives the quota back    refused no more: STOP, RESUME
     stopped without an eviction (admission cleared, Workload being deleted): RESTORE the templates
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from webhook.api.job_to_workload import STOPPED
 from webhook.api.snapshot.workload import is_on_hold
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.lifecycle import is_refused, runs
@@ -25,7 +27,7 @@ from webhook.jobs.describe import at, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import is_running, is_tracked
-from webhook.kube.conditions import holds
+from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object
 
 DIGEST: Final = "sluice.dev/spec-digest"
@@ -102,10 +104,11 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     stopped = bool(suspended(job, described.kind))
     if stopped and is_on_hold(workload) and not differs.templates:
         return JobStep.RESUME
+    may_start = not described.kind.gate and holds(workload, ADMITTED) and not is_stopped_for(job, workload)
     if gone(workload):
-        return _down(job, stopped, differs, JobStep.LET_GO)
+        return _down(job, stopped, differs, JobStep.STOP if may_start else JobStep.LET_GO)
     if holds(workload, QUOTA_RESERVED):
-        return _with_quota(job, workload, stopped, differs)
+        return _with_quota(job, workload, stopped, differs, JobStep.STOP if may_start else JobStep.RELEASE)
     if not stopped or differs.templates:
         return _down(job, stopped, differs, JobStep.NONE)
     return JobStep.RENEW if differs.spec else JobStep.NONE
@@ -128,9 +131,10 @@ def _down(job: Object, stopped: bool, differs: Differences, then: JobStep) -> Jo
     return JobStep.RESTORE if differs.templates else then
 
 
-def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences) -> JobStep:
+def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences, evicted: JobStep) -> JobStep:
+    """Return the next step for a job whose Workload has quota; `evicted` is the one that ends an eviction."""
     if holds(workload, EVICTED):
-        return _down(job, stopped, differs, JobStep.RELEASE)
+        return _down(job, stopped, differs, evicted)
     if differs.bigger:
         return _down(job, stopped, differs, JobStep.OUTGROWN)
     if differs.priority:
@@ -152,9 +156,21 @@ def still_there(job: Object) -> bool:
     return bool(at(job, ("status", "startTime"))) and job.get("kind") == "Job" and not holds(job, "Suspended")
 
 
+def is_stopped_for(job: Object, workload: Object) -> bool:
+    """Return whether the job was written to since its Workload went, so that a start sent before cannot succeed."""
+    return bool(at(job, ("metadata", "annotations", STOPPED)) == went(workload))
+
+
+def went(workload: Object) -> str | None:
+    """Return since when a job may not run by its Workload any more: it was deleted or evicted then; None if neither."""
+    if since := at(workload, ("metadata", "deletionTimestamp")):
+        return str(since)
+    return str(at(find(workload, EVICTED) or {}, ("lastTransitionTime",))) if holds(workload, EVICTED) else None
+
+
 def is_untouched(job: Object) -> bool:
     """Return whether a job is as it was created, so that it was never stopped."""
-    return at(job, ("metadata", "generation")) == 1
+    return bool(at(job, ("metadata", "generation")) == 1)
 
 
 def gone(obj: Object) -> bool:
