@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from tests.cluster.small_cluster import JOB, job, make_controller, queues, small_cluster
+from tests.cluster.small_cluster import JOB, below, job, jobset, make_controller, queues, small_cluster
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
 from webhook.cluster import fencing
@@ -296,7 +296,7 @@ def test_a_takeover_writes_to_the_claimed_alone():
 
 
 class Late:
-    """A replica's way to the store. What its watch of Workloads tells waits for `open`; its lists of them count.
+    """A replica's way to the store. What its watches of `kinds` tell waits for `open`; its lists of Workloads count.
 
     While it is `cut_off` it does not reach the lease. `suspended` is what it wrote into Jobs.
     """
@@ -304,7 +304,7 @@ class Late:
     def __init__(self, store):
         self._store, self.lists, self.suspended, self.open = store, 0, [], asyncio.Event()
         self.open.set()
-        self.cut_off = False
+        self.cut_off, self.kinds = False, {WORKLOAD.kind}
 
     def __getattr__(self, name):
         return getattr(self._store, name)
@@ -322,7 +322,7 @@ class Late:
 
     async def watch(self, gvk, *arguments, **options):
         async for event in self._store.watch(gvk, *arguments, **options):
-            if gvk == WORKLOAD:
+            if gvk.kind in self.kinds:
                 await self.open.wait()
             yield event
 
@@ -475,6 +475,28 @@ def test_a_former_leader_with_an_old_view_stops_no_job_that_the_next_one_has_sta
             return True in late.suspended, w.kubelet.starts
 
     assert asyncio.run(go()) == (False, ["j"])
+
+
+def test_a_former_leader_with_an_old_view_stops_no_part_of_a_job_that_the_next_one_has_started():
+    """It sees the Job of a JobSet run before it is told that the JobSet was admitted, and started."""
+
+    async def go():
+        async with behind("0") as (w, late, overtaken):
+            late.kinds.add("JobSet")
+            (whole,) = await w.create(jobset("whole"))
+            await w.until_condition("whole", "QuotaReserved", "False")
+            await overtaken()
+            await w.store.patch(CLUSTER_QUEUE, "cq", None, {"spec": queues("1")[2]["spec"]})
+            started = await w.until_condition("whole", "Admitted")
+            part = job("part", suspend=False)
+            del part["metadata"]["labels"]
+            await w.create(below(whole, part))
+            known = lambda: w.view.mirror(WORKLOAD).get(started["metadata"]["name"], "team-a")  # noqa: E731
+            looked = lambda: late.suspended or holds(known(), QUOTA_RESERVED)  # noqa: E731
+            await w.until(looked, "the first has looked at the part")
+            return True in late.suspended
+
+    assert not asyncio.run(go())
 
 
 def test_a_former_leader_with_an_old_view_starts_no_job_that_the_next_one_has_stopped():

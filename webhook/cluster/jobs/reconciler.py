@@ -25,6 +25,7 @@ from webhook.cluster.jobs.managed import (
     Opted,
     ViewOwners,
     is_followed,
+    key_of_job,
     key_of_lost,
     lost_job,
 )
@@ -225,7 +226,12 @@ class Reconciler:
         if finish_of(job) is not None or await self._is_owned(job):
             return False
         above, unknown = ancestors(job, key_of(job)[0], self._owners)
-        return unknown is None and any(map(self._holds, above))
+        if unknown is not None or not any(map(self._holds, above)):
+            return False
+        for owner in above:
+            its = key_of_job(owner)
+            await self._confirm(its, owner, self.workloads.choose(its, owner)[0])
+        return True
 
     def _holds(self, owner: Object) -> bool:
         return is_external(owner, self._owners) or self._managed.read_owner(owner) is not None
