@@ -9,6 +9,8 @@ from time import monotonic
 
 import pytest
 
+from tests.cluster.jobs.test_pod_groups import member
+from tests.cluster.jobs.test_pods import pod
 from tests.cluster.small_cluster import JOB, below, job, jobset, make_controller, queues, small_cluster
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
@@ -19,11 +21,11 @@ from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.kube.conditions import holds
-from webhook.kube.gvk import gvk_of
-from webhook.store.errors import Conflict, Unavailable
+from webhook.kube.gvk import POD, gvk_of
+from webhook.store.errors import Conflict, NotFound, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror
-from webhook.store.objects import copy_json
+from webhook.store.objects import copy_json, uid_of
 
 TIMES = LeaseTimes(duration=6000, deadline=4000, retry=0.05)
 
@@ -519,29 +521,40 @@ def test_a_former_leader_with_an_old_view_starts_no_job_that_the_next_one_has_st
 
 
 class StartsLate(MemoryStore):
-    """Loses the first start of a Job on its way, and all others until one is delivered."""
+    """Loses all starts of Jobs and Pods on their way, and keeps the first."""
 
     started = None
 
     async def update(self, obj, **options):
-        if gvk_of(obj) == JOB and not obj["spec"]["suspend"]:
+        if obj["spec"].get("suspend") is False or (gvk_of(obj) == POD and "schedulingGates" not in obj["spec"]):
             self.started = self.started or copy_json(obj)
             raise Unavailable("the connection was lost")
         return await super().update(obj, **options)
 
 
-def test_a_start_that_comes_after_an_eviction_is_refused():
-    """The Job never ran, so nothing had to be stopped; a start that was sent before must not land when others run."""
+@pytest.mark.parametrize("obj", [job("j"), pod("j"), member("j", total=1)], ids=["Job", "Pod", "group of pods"])
+@pytest.mark.parametrize("deleted", [False, True], ids=["evicted", "deleted"])
+def test_a_start_that_comes_after_the_end_of_its_workload_is_refused(obj, deleted):
+    """What never ran need not be stopped; but a start that was sent before must not land when others run."""
 
     async def go():
         store = StartsLate()
         async with small_cluster(*queues("1"), store=store, seconds=None) as w:
-            await w.create(job("j"))
+            await w.create(obj)
             await w.until(lambda: store.started, "a start was sent")
-            name = (await w.workload("j"))["metadata"]["name"]
-            await store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
-            await w.until_condition("j", "QuotaReserved", "False")
-            with pytest.raises(Conflict):
+            first = await w.workload("j")
+            name = first["metadata"]["name"]
+
+            async def without_quota():
+                found = await w.workload("j")
+                return found is None or uid_of(found) != uid_of(first) or not holds(found, QUOTA_RESERVED)
+
+            if deleted:
+                await store.delete(WORKLOAD, name, "team-a")
+            else:
+                await store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+            await w.until(without_quota, "its quota is another's")
+            with pytest.raises((Conflict, NotFound)):
                 await MemoryStore.update(store, store.started)
 
     asyncio.run(go())

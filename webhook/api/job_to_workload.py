@@ -21,7 +21,10 @@ MAX_TIME_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 UNSUPPORTED: Final = "sluice.dev/unsupported"
 """An annotation of a Workload: what of its job's spec is not supported, and a Workload has no field for."""
 STOPPED: Final = "sluice.dev/stopped"
-"""An annotation of a job that was stopped: when its Workload was evicted or deleted, which does not carry it."""
+"""An annotation of a job that was stopped: when its Workload was evicted or deleted, which does not carry it.
+
+A gated Pod has a condition of this type, whose message says it.
+"""
 CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5

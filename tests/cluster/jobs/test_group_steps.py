@@ -109,6 +109,11 @@ EVICTED = (*ADMITTED, "Evicted=Preempted")
                      id="others are still to come"),
         pytest.param([], workload(*EVICTED, owners=("db",), kind="StatefulSet"), "RELEASE", "",
                      id="none of a StatefulSet's is there to be ended"),
+        pytest.param([member("a", gated=True), member("b", gated=True)], workload(*EVICTED), "HOLD", "ab",
+                     id="it is evicted before its pods went"),
+        pytest.param([member("a", gated=True), member("b", gated=True)],
+                     workload("QuotaReserved", "Evicted=Preempted"), "RELEASE", "",
+                     id="it is evicted before it was admitted"),
     ],
 )  # fmt: skip
 def test_the_next_step_of_a_group(pods, there, step, about):

@@ -185,6 +185,8 @@ class Actions:
             await self._writer.replace(stopped(job, described, workload))
             if not suspended(job, described.kind):
                 self._events.tell(job, "Stopped", _why_stopped(workload))
+        elif step is JobStep.STOP and workload is not None and suspended(job, described.kind):
+            await self.pods.hold(job, workload)
         elif step is JobStep.STOP and workload is not None:
             await self.pods.end(job, workload)
         elif workload is not None:

@@ -1,7 +1,8 @@
 """What to do next for a group of plain pods: a pure function of its pods and its one Workload.
 
     complete: CREATE    admitted: START those that wait    as many succeeded as it has pods: FINISH
-    evicted: END those that run, then RELEASE the quota    more pods than it has: they are SPARE, and deleted
+    evicted: END those that run, HOLD those that wait, then RELEASE the quota
+    more pods than it has: they are SPARE, and deleted
 
 A pod that failed may be replaced: the next one of its role takes its place. Until then it is tracked (a finalizer
 keeps it), so that its role is known; then it is FREE. A group that serves has no end.
@@ -18,7 +19,7 @@ from typing import Final
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
-from webhook.cluster.jobs.steps import TERMINATION, gone
+from webhook.cluster.jobs.steps import TERMINATION, gone, is_stopped_for
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, prebuilt_of
 from webhook.jobs.elastic import annotation
@@ -55,6 +56,7 @@ class GroupStep(StrEnum):
     JOIN = "make the pods owners of the Workload"
     START = "let the pods go"
     END = "delete the pods"
+    HOLD = "let no start of the pods succeed that was sent before"
     SPARE = "delete the pods: the group has as many as it asked for"
     FREE = "track the pods no more"
     TELL = "say whether pods are to be replaced"
@@ -215,6 +217,8 @@ def _down(pods: Sequence[Object], workload: Object) -> Next:
         return GroupStep.END, there
     if any(is_running(pod) for pod in pods) or not holds(workload, QUOTA_RESERVED):
         return GroupStep.NONE, ()
+    if holds(workload, ADMITTED) and (able := [p for p in pods if waits(p) and not is_stopped_for(p, workload)]):
+        return GroupStep.HOLD, able
     return GroupStep.RELEASE, ()
 
 

@@ -153,6 +153,8 @@ class PodGroups:
             await self._start(pod, described, workload)
         elif step is GroupStep.END:
             await self._actions.pods.end(pod, workload)
+        elif step is GroupStep.HOLD:
+            await self._actions.pods.hold(pod, workload)
         elif step is GroupStep.SPARE:
             await self._actions.pods.spare(pod)
         elif step is GroupStep.FREE:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from webhook.api.job_to_workload import STOPPED
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import without
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.placement import ungated
-from webhook.cluster.jobs.steps import TERMINATION, gone
+from webhook.cluster.jobs.steps import TERMINATION, gone, went
 from webhook.cluster.workloads.conditions import EVICTED
 from webhook.jobs.describe import POD_FINALIZER
 from webhook.jobs.job import Job
@@ -24,6 +25,15 @@ class PodActions:
     async def ungate(self, pod: Object, described: Job) -> None:
         """Let a pod go that no queue holds."""
         await self._writer.replace(ungated(pod, described))
+
+    async def hold(self, pod: Object, workload: Object) -> None:
+        """Say in a gated pod since when it may not go by its Workload: a write of before cannot let it go then.
+
+        It stands in its status: annotations are part of what the Workload was made from.
+        """
+        reason, _ = _why(workload)
+        rows = with_condition(conditions_of(pod), STOPPED, True, reason, went(workload) or "", self._writer.stamp())
+        await self._writer.status(pod, {"conditions": rows})
 
     async def end(self, pod: Object, workload: Object) -> None:
         """Delete a pod, and say in its status why. Raises Conflict where its Workload is not as we saw it."""

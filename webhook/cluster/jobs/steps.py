@@ -57,7 +57,7 @@ class JobStep(StrEnum):
     REPLACED = "mark the Workload finished: another has replaced it"
     OBSOLETE = "mark the Workload finished: the job has another size"
     START = "unsuspend the job"
-    STOP = "suspend the job, or delete the pod"
+    STOP = "suspend the job, or delete the pod; if it was not started, let no start succeed"
     FREE = "track the pod no more"
     RESTORE = "remove the flavor's labels from the pod templates"
     RELEASE = "release the quota"
@@ -104,7 +104,7 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     stopped = bool(suspended(job, described.kind))
     if stopped and is_on_hold(workload) and not differs.templates:
         return JobStep.RESUME
-    may_start = not described.kind.gate and holds(workload, ADMITTED) and not is_stopped_for(job, workload)
+    may_start = holds(workload, ADMITTED) and not is_stopped_for(job, workload)
     if gone(workload):
         return _down(job, stopped, differs, JobStep.STOP if may_start else JobStep.LET_GO)
     if holds(workload, QUOTA_RESERVED):
@@ -158,7 +158,8 @@ def still_there(job: Object) -> bool:
 
 def is_stopped_for(job: Object, workload: Object) -> bool:
     """Return whether the job was written to since its Workload went, so that a start sent before cannot succeed."""
-    return bool(at(job, ("metadata", "annotations", STOPPED)) == went(workload))
+    told = at(job, ("metadata", "annotations", STOPPED)), (find(job, STOPPED) or {}).get("message")
+    return went(workload) in told
 
 
 def went(workload: Object) -> str | None:
