@@ -149,7 +149,8 @@ class Reconciler:
                 tell_checks(self._events, (job,), workload)
             await self._ungater.ungate_of(workload)
             return await self._retire(job, workload)
-        if step is JobStep.STOP or (step is JobStep.START and not is_untouched(job)):
+        again = step is JobStep.START and not is_untouched(job)
+        if (step is JobStep.STOP or again) and not described.kind.gate:  # a Pod starts once, and its end reads it
             await self._confirm(key, job, workload)
         await self.actions.take(step, job, described, workload)
         return POLL if step is JobStep.RELEASE else SOON

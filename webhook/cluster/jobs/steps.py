@@ -57,7 +57,7 @@ class JobStep(StrEnum):
     REPLACED = "mark the Workload finished: another has replaced it"
     OBSOLETE = "mark the Workload finished: the job has another size"
     START = "unsuspend the job"
-    STOP = "suspend the job, or delete the pod; if it was not started, let no start succeed"
+    STOP = "suspend the job, or delete the pod"
     FREE = "track the pod no more"
     RESTORE = "remove the flavor's labels from the pod templates"
     RELEASE = "release the quota"
