@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 
 import pytest
 import uvloop
@@ -11,6 +12,7 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission import pipeline
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.verdict import Verdict
+from webhook.cel.errors import Interrupted
 from webhook.server import deadlines
 from webhook.server.deadlines import start_timer, stop_timer, with_deadline
 
@@ -83,6 +85,41 @@ def test_other_work_of_a_review_is_interrupted_too(tmp_path, ring):
         (status, said), (next_status, _), counted = run(go())
         assert (status, next_status, counted) == (500, 200, 1)
         assert "operation interrupted" in said["message"]
+
+
+class Ending:
+    """Its end is where the ring falls."""
+
+    def __del__(self):
+        deadlines._ring()
+
+
+def test_a_ring_that_cannot_be_raised_is_not_reported(monkeypatch):
+    """Where an object ends Python would print it and go on; the next ring ends the expression. CI failed by it once."""
+    stop_timer()  # no other ring than that
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    start_timer(3600)
+    monkeypatch.setattr(deadlines, "PATIENCE", 1)
+
+    def run(_):
+        Ending()
+        return Verdict(allowed=True)
+
+    assert with_deadline(run)(None).allowed
+    with pytest.raises(Interrupted):
+        with_deadline(lambda _: deadlines._ring())(None)
+    assert not reported
+    with_deadline(lambda _: Other())(None)
+    assert [each.exc_type for each in reported] == [ZeroDivisionError]
+    stop_timer()
+
+
+class Other:
+    """Fails at its end for another reason."""
+
+    def __del__(self):
+        raise ZeroDivisionError
 
 
 def test_nothing_else_is_interrupted():

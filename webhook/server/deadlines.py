@@ -9,6 +9,7 @@ decides. Nothing is asked of a review that is quick.
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -26,6 +27,8 @@ PATIENCE: Final = 20
 """So many rings a review may outlast; each further one ends the expression that is evaluated then."""
 _left = [0]
 """Rings until the review that runs is interrupted; 0 while none runs."""
+_report = [sys.unraisablehook]
+"""What reports an exception that Python cannot raise."""
 
 
 def seconds_left(call: web.BaseRequest, limits: Limits) -> float:
@@ -53,6 +56,8 @@ def with_deadline(review: Review) -> Review:
 
 def start_timer(tick: float = TICK) -> None:
     """Start the timer. Only the main thread can, and only what it reviews is interrupted."""
+    if sys.unraisablehook is not _unraisable:
+        _report[0], sys.unraisablehook = sys.unraisablehook, _unraisable
     signal.signal(signal.SIGVTALRM, _ring)
     signal.setitimer(signal.ITIMER_VIRTUAL, tick, tick)
 
@@ -61,6 +66,8 @@ def stop_timer() -> None:
     """Stop the timer: once the interpreter has let go of its handlers, the next ring would kill the process."""
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
     signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
+    if sys.unraisablehook is _unraisable:
+        sys.unraisablehook = _report[0]
 
 
 def _ring(*_: object) -> None:
@@ -68,3 +75,12 @@ def _ring(*_: object) -> None:
         _left[0] -= 1
     elif _left[0]:
         raise Interrupted(f"operation interrupted: the review took more than {TICK * PATIENCE:g} s of processor time")
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Report an exception that cannot be raised, unless it is a ring: while a generator is closed, say.
+
+    Python goes on then, and the next ring ends the expression.
+    """
+    if what.exc_type is not Interrupted:
+        _report[0](what)
