@@ -19,7 +19,7 @@ from typing import Final
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
-from webhook.cluster.jobs.steps import TERMINATION, gone, is_stopped_for
+from webhook.cluster.jobs.steps import TERMINATION, gone, may_start
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, prebuilt_of
 from webhook.jobs.elastic import annotation
@@ -217,7 +217,7 @@ def _down(pods: Sequence[Object], workload: Object) -> Next:
         return GroupStep.END, there
     if any(is_running(pod) for pod in pods) or not holds(workload, QUOTA_RESERVED):
         return GroupStep.NONE, ()
-    if holds(workload, ADMITTED) and (able := [p for p in pods if waits(p) and not is_stopped_for(p, workload)]):
+    if able := [pod for pod in pods if waits(pod) and may_start(pod, workload)]:
         return GroupStep.HOLD, able
     return GroupStep.RELEASE, ()
 

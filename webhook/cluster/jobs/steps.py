@@ -104,13 +104,12 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     stopped = bool(suspended(job, described.kind))
     if stopped and is_on_hold(workload) and not differs.templates:
         return JobStep.RESUME
-    may_start = holds(workload, ADMITTED) and not is_stopped_for(job, workload)
     if gone(workload):
-        return _down(job, stopped, differs, JobStep.STOP if may_start else JobStep.LET_GO)
+        return _down(job, workload, stopped, differs, JobStep.LET_GO)
     if holds(workload, QUOTA_RESERVED):
-        return _with_quota(job, workload, stopped, differs, JobStep.STOP if may_start else JobStep.RELEASE)
+        return _with_quota(job, workload, stopped, differs)
     if not stopped or differs.templates:
-        return _down(job, stopped, differs, JobStep.NONE)
+        return _down(job, workload, stopped, differs, JobStep.NONE)
     return JobStep.RENEW if differs.spec else JobStep.NONE
 
 
@@ -122,21 +121,20 @@ def is_free(job: Object, workload: Object | None) -> bool:
     return gone(job) or known
 
 
-def _down(job: Object, stopped: bool, differs: Differences, then: JobStep) -> JobStep:
+def _down(job: Object, workload: Object, stopped: bool, differs: Differences, then: JobStep) -> JobStep:
     """Bring a job to rest, its templates as they were before it was started; `then` is the step after that."""
-    if not stopped:
+    if not stopped or may_start(job, workload):
         return JobStep.STOP
     if still_there(job):
         return JobStep.WAIT
     return JobStep.RESTORE if differs.templates else then
 
 
-def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences, evicted: JobStep) -> JobStep:
-    """Return the next step for a job whose Workload has quota; `evicted` is the one that ends an eviction."""
+def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences) -> JobStep:
     if holds(workload, EVICTED):
-        return _down(job, stopped, differs, evicted)
+        return _down(job, workload, stopped, differs, JobStep.RELEASE)
     if differs.bigger:
-        return _down(job, stopped, differs, JobStep.OUTGROWN)
+        return _down(job, workload, stopped, differs, JobStep.OUTGROWN)
     if differs.priority:
         return JobStep.REPRIORITIZE
     if differs.reclaimable:
@@ -156,10 +154,11 @@ def still_there(job: Object) -> bool:
     return bool(at(job, ("status", "startTime"))) and job.get("kind") == "Job" and not holds(job, "Suspended")
 
 
-def is_stopped_for(job: Object, workload: Object) -> bool:
-    """Return whether the job was written to since its Workload went, so that a start sent before cannot succeed."""
-    told = at(job, ("metadata", "annotations", STOPPED)), (find(job, STOPPED) or {}).get("message")
-    return went(workload) in told
+def may_start(job: Object, workload: Object) -> bool:
+    """Return whether a start that was sent before its Workload went can succeed: the job is as it was then."""
+    if (since := went(workload)) is None or not holds(workload, ADMITTED):
+        return False
+    return since not in (at(job, ("metadata", "annotations", STOPPED)), (find(job, STOPPED) or {}).get("message"))
 
 
 def went(workload: Object) -> str | None:
