@@ -94,6 +94,13 @@ class Ending:
         deadlines._ring()
 
 
+class Failing:
+    """Fails at its end for another reason."""
+
+    def __del__(self):
+        raise ZeroDivisionError
+
+
 def test_a_ring_that_cannot_be_raised_is_not_reported(monkeypatch):
     """Where an object ends Python would print it and go on; the next ring ends the expression. CI failed by it once."""
     stop_timer()  # no other ring than that
@@ -110,16 +117,9 @@ def test_a_ring_that_cannot_be_raised_is_not_reported(monkeypatch):
     with pytest.raises(Interrupted):
         with_deadline(lambda _: deadlines._ring())(None)
     assert not reported
-    with_deadline(lambda _: Other())(None)
+    with_deadline(lambda _: Failing())(None)
     assert [each.exc_type for each in reported] == [ZeroDivisionError]
     stop_timer()
-
-
-class Other:
-    """Fails at its end for another reason."""
-
-    def __del__(self):
-        raise ZeroDivisionError
 
 
 def test_nothing_else_is_interrupted():
