@@ -70,7 +70,7 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
             high = wanted("high", 3600)
             high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = klass["metadata"]["name"]
             await store.create(high)
-            await until(lambda: pods_of(store, "high"), "high runs")
+            await until(lambda: pods_run(store, "high"), "high runs")
             stopped = await store.get(JOB, "low", namespace)
             await end(store, "high")
             await until(lambda: is_complete(store, "high"), "high is complete")
@@ -83,6 +83,10 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
 
     async def pods_of(store, name):
         return at(await store.get(JOB, name, namespace), ("status", "active"))
+
+    async def pods_run(store, name):
+        """Whether the kubelet has begun with the Pod: a phase written before that is lost, it writes its own."""
+        return at(await store.get(JOB, name, namespace), ("status", "ready"))
 
     async def is_complete(store, name):
         rows = at(await store.get(JOB, name, namespace), ("status", "conditions")) or []
