@@ -43,6 +43,22 @@ def test_a_changed_policy_comes_into_force(tmp_path, policies):
     assert asyncio.run(go()) == ((False, True), (True, False))
 
 
+def test_a_change_while_the_first_set_is_loaded_comes_into_force(policies, monkeypatch):
+    """A file that is written after it was read and before the first look is not taken for known."""
+
+    def slowly(*rest):
+        loaded = load(*rest)
+        (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other"))
+        return loaded
+
+    async def go():
+        monkeypatch.setattr(reload, "load", slowly)
+        files = PolicyFiles((policies,), lambda _: None)
+        return await files.look(), await files.look()
+
+    assert asyncio.run(go()) == (True, False)
+
+
 @pytest.mark.parametrize("mode", [QueueMode.NONE, QueueMode.EMBEDDED])
 def test_what_is_registered_follows(tmp_path, policies, mode):
     """A policy for another resource is called for, from the reload on, whatever was registered; the metric says so."""

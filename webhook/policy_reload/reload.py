@@ -51,11 +51,11 @@ class PolicyFiles:
         self._paths, self._changed, self._wanted, self._lacks = paths, changed, wanted, lacks
         self._next: Policies | None = None
         self._releases: set[asyncio.Task[None]] = set()
+        self._look, self._took = self._glance(), 0.0
+        self._digest = self._hash()  # before they are read: a change meanwhile is found by the first look
         self.current = load(paths, wanted)
         self.problem = ""
         self.loads = {"success": 1, "failure": 0}
-        self._look, self._took = self._glance(), 0.0
-        self._digest = self._hash()
 
     @property
     def paths(self) -> tuple[Path, ...]:
