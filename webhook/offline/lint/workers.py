@@ -6,16 +6,15 @@ The findings do not depend on the number of processes.
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
-from typing import Any, Final
+from multiprocessing.process import BaseProcess
+from typing import Final
 
 from webhook.diagnostics import Diagnostic
+from webhook.offline import processes
 from webhook.offline.lint.context import LintContext, LintRule
 from webhook.policy.bundle import Bundle
 
@@ -24,16 +23,13 @@ ALONE: Final = frozenset({"CEL010", "CEL011", "CEL012", "CEL013", "CEL014", "CEL
 """Codes of rules whose findings about a policy do not depend on the other policies, and that mend nothing."""
 _ENOUGH: Final = 40
 """Policies that are worth a process."""
-_FORKS: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-"""Compiled policies are handed on by a fork alone."""
 
 
 def process_count(policies: int, jobs: int | None) -> int:
     """Return how many processes to use: `jobs`, or one per core if there are enough policies."""
-    if not _FORKS:
-        return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(jobs or min(cores, policies // _ENOUGH), policies))
+    if not processes.FORKS:
+        return 1  # compiled policies are handed on by a fork alone
+    return max(1, min(jobs or min(processes.cores(), policies // _ENOUGH), policies))
 
 
 def told(context: LintContext, rules: Iterable[LintRule]) -> list[Diagnostic]:
@@ -75,17 +71,14 @@ def _share(context: LintContext, at: int, jobs: int) -> LintContext:
     return replace(context, bundle=bundle, memo={})
 
 
-def _started(share: LintContext, rules: Sequence[LintRule]) -> tuple[Connection, Any]:
-    context: Any = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, share, rules))
-    process.start()
+def _started(share: LintContext, rules: Sequence[LintRule]) -> tuple[Connection, BaseProcess]:
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = processes.start(_work, theirs, share, rules)
     theirs.close()
     return ours, process
 
 
 def _work(door: Connection, share: LintContext, rules: Sequence[LintRule]) -> None:
-    """Be a worker. Ctrl-C is the parent's to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Be a worker."""
     door.send(told(share, rules))
     door.close()

@@ -9,16 +9,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from webhook.diagnostics import Diagnostic, Place
 from webhook.documents import Document
+from webhook.offline import processes
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.run_case import Result
 from webhook.offline.suite.run_suite import Runner, SuiteResult, picked
@@ -28,7 +28,6 @@ _FEW: Final = 25
 """Cases that are not worth a process: what it costs to start one, they cost."""
 _NOBODY: Final = Case("", "", {}, (), Document(None, ""), Path())
 """Stands for the case in what a worker sends; who reads knows which it is."""
-_FORKS: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
 _ALIVE: Final = 2.0
 """Seconds after which a worker that waits for a suite looks whether anybody is there to send one."""
 
@@ -38,8 +37,7 @@ def worker_count(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int
     if jobs is not None:
         return min(jobs, len(suites))
     cases = sum(len(picked(suite, pattern)) for suite in suites)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, len(suites), cases // _FEW)
+    return min(processes.cores(), len(suites), cases // _FEW)
 
 
 def run_parts(
@@ -103,11 +101,9 @@ class _Workers:
             worker.door.close()
 
     def _start(self) -> None:
-        context: Any = multiprocessing.get_context("fork" if _FORKS else "spawn")
-        ours, theirs = context.Pipe()
+        ours, theirs = multiprocessing.Pipe()
         how = (self.pattern, self.cover, self.examples)
-        process = context.Process(target=_work, args=(theirs, self.suites, how, os.getpid()))
-        process.start()
+        process = processes.start(_work, theirs, self.suites, how, os.getpid())
         theirs.close()
         worker = _Worker(process, ours)
         self.workers.append(worker)
@@ -177,8 +173,7 @@ def _ending(code: int) -> str:
 
 
 def _work(door: Connection, suites: Sequence[Suite], how: tuple[str, bool, int], parent: int) -> None:
-    """Be a worker: run the suites whose numbers come, until there are no more. Ctrl-C is the parent's to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Be a worker: run the suites whose numbers come, until there are no more."""
     runner = Runner(*how)
     while True:
         while not door.poll(_ALIVE):
