@@ -48,14 +48,16 @@ def main() -> int:
                 show(name, found[name])
     for name, figures in found.items():
         figures.work.show(name, figures.count)
-    ended = Bar("contenders that came to their end", len(found), len(given.names or NAMES), least=True)
+    whole = sum(not figures.left for figures in found.values())
+    ended = Bar("contenders that came to their end", whole, len(given.names or NAMES), least=True)
     return judge([ended, *bars(found)])
 
 
 def show(name: str, figures: Figures) -> None:
     """Print a row."""
     waits = "".join(f"{figures.waits.get(each, 0):>10.1f}" for each in CLASSES)
-    print(f"{name:10}{figures.seconds:>8.0f}{figures.cpu:>8.0f}{figures.machine:>9.0f}{figures.memory:>7.0f}{waits}",
+    left = f"  {figures.left} Workloads had not ended when the runner stopped" if figures.left else ""
+    print(f"{name:10}{figures.seconds:>8.0f}{figures.cpu:>8.0f}{figures.machine:>9.0f}{figures.memory:>7.0f}{waits}{left}",
           flush=True)  # fmt: skip
 
 
