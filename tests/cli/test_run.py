@@ -24,6 +24,8 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.store.memory import MemoryStore
 
 QUEUE = "kueue.x-k8s.io/queue-name"
+SECONDS = "2"
+"""How long jobs run where one has to wait for another: the first must not end before the second is reviewed."""
 JOB_KIND = GroupVersionKind("batch", "v1", "Job")
 
 JOB = """
@@ -72,7 +74,7 @@ def row(output: str, name: str) -> list[str]:
 
 def test_articles_run_to_their_end(tmp_path):
     """The five articles' manifests are shaped, refused or let in, and every job that a queue holds runs."""
-    done = sluice_run(tmp_path, "--verbose", "--seconds", "0.5")
+    done = sluice_run(tmp_path, "--verbose", "--seconds", SECONDS)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     jobs = done.stdout[done.stdout.index("queued jobs  ") :]
@@ -84,7 +86,7 @@ def test_articles_run_to_their_end(tmp_path):
 
 def test_story_of_the_samples_fits_a_screen(tmp_path):
     """Without -v: at most 40 lines of 80 columns, which tell who was patched, denied and queued, and what to try."""
-    done = sluice_run(tmp_path, "--seconds", "0.5")
+    done = sluice_run(tmp_path, "--seconds", SECONDS)
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert len(lines) <= 39, "one is left for the page's address"
@@ -216,6 +218,7 @@ def test_the_page_has_something_to_show():
         lines = []
         while not lines or "Serving until Ctrl-C." not in lines[-1]:
             lines.append(process.stdout.readline())
+            assert lines[-1], process.stderr.read()
         assert len(lines) <= 40
         page = re.match(r"Page: (http://127\.0\.0\.1:\d+/ui/)  Serving until Ctrl-C", lines[-1])[1]
 

@@ -24,11 +24,11 @@ from webhook.cli.demo.lives import JobLives
 from webhook.cli.demo.story import Story
 from webhook.cli.demo.tables import ended_table, sent_table
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED, WORKLOAD
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
+from webhook.cluster.workloads.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, WAITING
 from webhook.config import Config
 from webhook.daemon import LOOPBACK, Daemon
 from webhook.jobs.describe import describe
-from webhook.kube.conditions import find
+from webhook.kube.conditions import find, holds
 from webhook.setting_values import host_and_port
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object, key_of, uid_of
@@ -39,9 +39,11 @@ PATIENCE: Final = 30.0
 DECIDED: Final = 10.0
 """Seconds in which the core decides about a job that was sent."""
 QUIET: Final = 1.5
-"""Seconds without a start or an end after which nothing more is expected."""
+"""Seconds without a start or an end, of a loop that ran meanwhile, after which nothing more is expected."""
 SOON: Final = 3.0
 """Seconds in which jobs start, where their end is not waited for."""
+TURN: Final = 0.1
+"""Seconds between two looks whether anything starts or ends."""
 LOOK: Final = 0.02
 PIPED_WIDTH: Final = 150
 Files = Sequence[tuple[Path, list[Object]]]
@@ -154,13 +156,19 @@ class EmbeddedRun:
 
     async def _settle(self, stop: asyncio.Event, *, to_their_end: bool) -> None:
         """Run until no job starts or ends any more, or until Ctrl-C; or only until they start, within some seconds."""
-        quiet, deadline = monotonic(), monotonic() + (PATIENCE if to_their_end else SOON)
-        while not stop.is_set() and monotonic() < deadline and monotonic() - quiet < QUIET:
+        quiet, deadline = 0.0, monotonic() + (PATIENCE if to_their_end else SOON)
+        while not stop.is_set() and monotonic() < deadline and quiet < QUIET:
             before = self.lives.marks()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), 0.1)
-            if before != self.lives.marks() or (to_their_end and self.lives.running()):
-                quiet = monotonic()
+                await asyncio.wait_for(stop.wait(), TURN)
+            quiet += TURN  # not by the clock: a machine that stood still has not been quiet
+            if before != self.lives.marks() or (to_their_end and await self._some_are_admitted()):
+                quiet = 0.0
+
+    async def _some_are_admitted(self) -> bool:
+        """Return whether a job runs or has quota to start, or its end is not counted yet."""
+        workloads = (await self.store.list(WORKLOAD)).items
+        return self.lives.running() or any(holds(w, ADMITTED) and not holds(w, FINISHED) for w in workloads)
 
 
 def page_address(config: Config, port: int) -> str:
