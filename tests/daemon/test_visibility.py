@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.small_cluster import queues
 from tests.daemon.serving import running
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.front_proxy import front_proxy
@@ -143,7 +143,9 @@ def test_through_the_api_server(tmp_path, policies, control_plane, kueue):  # no
     """An APIService sends what users ask for here, as themselves; discovery lists the resources."""
 
     async def go():
-        client = await Client.connect(control_plane.kubeconfig, None, Pace(500), asyncio.get_running_loop().time)
+        client = await Client.connect(
+            control_plane.kubeconfig, None, Pace(500, timeout=PATIENCE), asyncio.get_running_loop().time
+        )
         store = LiveStore(client)
         assert (await front_proxy(store)).names
         made = []

@@ -241,7 +241,7 @@ def test_jobs_that_ran_are_run_again(tmp_path, policies):  # noqa: F811
     """What this replica saw run is a trace: under half the quota the second job waits for the first."""
 
     async def go():
-        async with reading(tmp_path, policies, seconds=1.0) as page:
+        async with reading(tmp_path, policies, seconds=3.0) as page:  # times are in whole seconds
             for name in ("one", "two"):
                 await page.store.create(job(name, cpu="1"))
             path = "/ui/api/simulate?queue=cq&resource=cpu&quota=1"

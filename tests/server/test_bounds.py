@@ -174,7 +174,7 @@ def test_silence_has_its_time():
     """A connection on which nothing comes is closed."""
 
     async def go():
-        async with port(idle_seconds=0.05) as served, served.talk() as talk:
+        async with port(idle_seconds=1.0) as served, served.talk() as talk:
             return [answer.status for answer in await (await talk.send(post())).answers()]
 
     assert uvloop.run(go()) == [200]

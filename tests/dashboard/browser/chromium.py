@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.patience import PATIENCE
+
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = [
     "--no-sandbox",  # tests may run as root
@@ -72,7 +74,7 @@ def browser() -> Iterator[Browser]:
     """Run the browser; its profile is a temporary folder."""
     assert PROGRAM is not None
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=PROGRAM, args=OPTIONS)
+        started = driver.chromium.launch(executable_path=PROGRAM, args=OPTIONS, timeout=1000 * PATIENCE)
         try:
             yield started
         finally:

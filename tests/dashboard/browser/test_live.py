@@ -2,6 +2,7 @@
 
 from tests.dashboard.browser.chromium import reader
 from tests.dashboard.browser.crowd import QUEUES
+from tests.patience import wait
 
 FIGURES = "[data-key='queue:vision'] .quota .figures >> nth=0"
 
@@ -27,6 +28,7 @@ def test_a_change_while_the_page_loads_is_said(read, small):
     page = read.page
     page.goto(small.url)
     page.wait_for_selector(".live.live")
+    wait(lambda: any(path.startswith("/ui/api/cluster") for path in small.asked), "the page has asked for its data")
     small.change()
     small.let_go()
     page.wait_for_selector("[data-key='queue:vision'] .quota .figures:has-text('20 / 16')")
@@ -39,10 +41,9 @@ def test_reconnects(read, small):
     read.patient += ["ERR_INCOMPLETE_CHUNKED_ENCODING", "Failed to load resource"]
     page = read.open(small.url)
     page.wait_for_selector(".live.live")
+    small.scene.revision += 1  # told to nobody: the page learns of it when it is connected again
     small.cut()
-    page.wait_for_selector(".live.reconnecting")
-    assert page.inner_text(".live") == "Reconnecting"
-    small.scene.revision += 1
+    page.wait_for_selector(".live.reconnecting:text-is('Reconnecting')")
     page.wait_for_selector(".live.live")
     page.wait_for_selector("[data-key='queue:vision'] .quota .figures:has-text('20 / 16')")
 

@@ -10,7 +10,7 @@ from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.controlplane.client import ApiError
 from tests.daemon.serving import policies, running  # noqa: F401 - a fixture
 from tests.dashboard.serving import cluster_queue, local_queue, workload
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
 from webhook.config import PageMode
@@ -94,7 +94,9 @@ def test_a_person_sees_his_namespace_and_no_other(tmp_path, policies, control_pl
             return logins, views, texts
 
     async def go():
-        client = await Client.connect(control_plane.kubeconfig, None, Pace(500), asyncio.get_running_loop().time)
+        client = await Client.connect(
+            control_plane.kubeconfig, None, Pace(500, timeout=PATIENCE), asyncio.get_running_loop().time
+        )
         settings = {"ui": PageMode.LOGIN, "ui_listen": "127.0.0.1:0"}
         try:
             async with running(tmp_path, policies, LiveStore(client), **settings) as (daemon, talk):

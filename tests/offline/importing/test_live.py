@@ -49,6 +49,9 @@ def live(control_plane, namespace, tmp_path, monkeypatch):
     yield namespace, str(control_plane.kubeconfig)
     for obj in reversed(objects):
         client.delete(client.path_of(obj))
+    paths = [client.path_of(obj) for obj in objects]
+    # a finalizer may hold them, and the next test makes objects of the same names
+    control_plane.wait("they are gone", lambda: all(client.request("GET", path).status == 404 for path in paths))
 
 
 def test_a_live_kueue_is_imported(live, monkeypatch):
