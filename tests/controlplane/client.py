@@ -7,6 +7,7 @@ import http.client
 import json
 import ssl
 import threading
+import time
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 from tests.patience import PATIENCE
 
 JSON = dict[str, Any]
+TOO_MANY = 429
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -82,8 +84,11 @@ class Client:
         raise AssertionError("unreachable")
 
     def call(self, method: str, path: str, body: Any = None, media: str = "application/json") -> JSON:
-        """Send one request and give its body; raises ApiError."""
+        """Send one request and give its body; raises ApiError. A read that is told to come again does."""
         response = self.request(method, path, body, media)
+        while method == "GET" and response.status == TOO_MANY:
+            time.sleep(0.1)
+            response = self.request(method, path, body, media)
         if response.status >= 400:
             raise ApiError(response)
         return response.body
@@ -152,12 +157,17 @@ class Client:
             raise ApiError(response)
 
     def watch(self, path: str, since: str, seconds: int = 60) -> Iterator[JSON]:
-        """The events of the list at `path` after resourceVersion `since`, as they come, for at most `seconds`."""
+        """The events of the list at `path` after resourceVersion `since`, as they come, for at most `seconds`.
+
+        Raises ApiError.
+        """
         query = urllib.parse.urlencode({"watch": "1", "resourceVersion": since, "timeoutSeconds": seconds})
         connection = self.connection(timeout=seconds + PATIENCE)
         try:
             connection.request("GET", f"{path}?{query}", headers={"Authorization": f"Bearer {self.token}"})
             answer = connection.getresponse()
+            if answer.status >= 400:
+                raise ApiError(Response(answer.status, json.loads(answer.read()), ()))
             for line in answer:
                 yield json.loads(line)
         finally:

@@ -1,7 +1,9 @@
 """A child process that ends for certain: own process group, tied to our life, log in a file."""
 
 import contextlib
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -9,6 +11,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+_RANGE = range(10_000, 30_000)
+"""Below those that systems give to who asks for any: such a one may be taken before the program has begun to listen."""
+_PORTS = itertools.islice(itertools.cycle(_RANGE), random.randrange(len(_RANGE)), None)
 _LEASH = Path(__file__).with_name("leash.py")
 
 
@@ -70,10 +75,13 @@ class Child:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody uses right now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Loopback ports that nobody uses right now, and that nobody gets who asks the system for any."""
+    return list(itertools.islice((port for port in _PORTS if _is_free(port)), count))
+
+
+def _is_free(port: int) -> bool:
     try:
-        return [s.getsockname()[1] for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True

@@ -94,6 +94,6 @@ def _program(pid: int) -> str:
 def _alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z" and os.path.exists(f"/proc/{pid}")

@@ -5,6 +5,7 @@ their article; everything else is sent as a dry run.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,17 @@ JSON = dict[str, Any]
 REAL = frozenset(
     {"Namespace", "ClusterQueue", "LocalQueue", "ResourceFlavor", "PriorityClass", "LimitRange", "ResourceQuota"}
 )
+
+
+PODS, JOBS = "/api/v1/namespaces/default/pods", "/apis/batch/v1/namespaces/default/jobs"
+_SPEC: JSON = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+POD: JSON = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": _SPEC}
+JOB: JSON = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "probe"},
+    "spec": {"template": {"spec": _SPEC}},
+}
 
 
 @dataclass(slots=True)
@@ -112,18 +124,35 @@ def _send_article(client: Client, cases: list[Case], registered: bool) -> None:
             answer = (response.status, response.body, list(response.warnings))
             if real and response.status < 300:
                 made.append(client.path_of(response.body))
-                _settle(client, response.body)
+                _settle(client, response.body, registered)
         if registered:
             case.with_sluice = answer
         else:
             case.without = answer
     for path in reversed(made):
         client.delete(path)
+    for case in cases:
+        if case.manifest["kind"] == "LimitRange":
+            wait(lambda: not any(_defaulted(client, registered)), "no limits are set any more")
 
 
-def _settle(client: Client, obj: JSON) -> None:
-    """Wait until the controllers have seen the object: quotas are counted, queues have conditions."""
+def _settle(client: Client, obj: JSON, registered: bool) -> None:
+    """Wait until all who admit have seen the object: quotas are counted, queues have conditions, limits are set."""
     path = client.path_of(obj)
     awaited = {"ResourceQuota": "hard", "ClusterQueue": "conditions", "LocalQueue": "conditions"}.get(obj["kind"])
     wait(lambda: awaited is None or client.get(path).get("status", {}).get(awaited), f"{path} has {awaited}")
+    if obj["kind"] == "PriorityClass":
+        pod = {**POD, "spec": {**POD["spec"], "priorityClassName": obj["metadata"]["name"]}}
+        wait(lambda: client.request("POST", f"{PODS}?dryRun=All", pod).status < 300, f"{path} is known")
+    if obj["kind"] == "LimitRange":
+        wait(lambda: all(_defaulted(client, registered)), "limits are set")
     time.sleep(0.25)
+
+
+def _defaulted(client: Client, registered: bool) -> Iterator[bool]:
+    """Whether containers get limits that they do not name: those of a Pod, and with Sluice those of a Job."""
+    pod = client.request("POST", f"{PODS}?dryRun=All", POD).body
+    yield bool("spec" in pod and pod["spec"]["containers"][0].get("resources"))
+    if registered:
+        job = client.request("POST", f"{JOBS}?dryRun=All", JOB).body
+        yield bool("spec" in job and job["spec"]["template"]["spec"]["containers"][0].get("resources"))

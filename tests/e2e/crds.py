@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
 
 FOREIGN = (
@@ -64,7 +65,9 @@ def install(plane: ControlPlane, *definitions: dict[str, Any]) -> None:
 
     def served() -> bool:
         found = {c["metadata"]["name"]: c for c in client.items(_CRDS)}
-        return all(_established(found[name]) for name in names) and all(_listed(plane, d) for d in definitions)
+        if not all(_established(found[name]) for name in names) or not all(_listed(plane, d) for d in definitions):
+            return False
+        return all(_discovered(client, d) for d in definitions)
 
     plane.wait("the CRDs are served", served)
 
@@ -80,6 +83,17 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 def _established(definition: dict[str, Any]) -> bool:
     conditions = definition.get("status", {}).get("conditions") or []
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+def _discovered(client: Client, definition: dict[str, Any]) -> bool:
+    """Whether discovery has its kind: that follows after the first list is answered."""
+    spec = definition["spec"]
+    stored = next(v["name"] for v in spec["versions"] if v["storage"])
+    try:
+        client.path(f"{spec['group']}/{stored}", spec["names"]["kind"])
+    except KeyError:
+        return False
+    return True
 
 
 def _listed(plane: ControlPlane, definition: dict[str, Any]) -> bool:

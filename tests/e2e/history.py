@@ -1,10 +1,12 @@
 """What happened to Jobs and Pods, event by event, as a watch told it; and the laws that every event must keep."""
 
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.controlplane.client import TOO_MANY, ApiError
 from tests.controlplane.cluster import ControlPlane
 
 JSON = dict[str, Any]
@@ -89,14 +91,19 @@ class History:
     def _follow(self, path: str, since: str, take: Any) -> None:
         client = self._plane.client_for("admin")
         while not self._closed.is_set():
-            for event in client.watch(path, since, seconds=2):
-                obj = event["object"]
-                if event["type"] == "ERROR":  # the version is too old by now: go on from the present
-                    since = client.get(path)["metadata"]["resourceVersion"]
-                    break
-                since = obj["metadata"]["resourceVersion"]
-                if obj["metadata"].get("namespace") in self._namespaces:
-                    take(event["type"], obj)
+            try:
+                for event in client.watch(path, since, seconds=2):
+                    obj = event["object"]
+                    if event["type"] == "ERROR":  # the version is too old by now: go on from the present
+                        since = client.get(path)["metadata"]["resourceVersion"]
+                        break
+                    since = obj["metadata"]["resourceVersion"]
+                    if obj["metadata"].get("namespace") in self._namespaces:
+                        take(event["type"], obj)
+            except ApiError as error:
+                if error.status != TOO_MANY:  # it changes how it stores them: come again
+                    raise
+                time.sleep(0.1)
         client.close()
 
     def _job(self, kind: str, job: JSON) -> None:

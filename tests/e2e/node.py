@@ -72,7 +72,7 @@ class Node:
             _, command, environment = first
             port, state = free_ports(2)
             environment |= {"SLUICE_IDENTITY": name, "SLUICE_LISTEN": f"127.0.0.1:{port}"}
-            environment |= {"SLUICE_STATE_LISTEN": f"127.0.0.1:{state}", "SLUICE_LEASE_SECONDS": "3"}
+            environment |= {"SLUICE_STATE_LISTEN": f"127.0.0.1:{state}", "SLUICE_LEASE_SECONDS": "15"}
             child = Child(f"{name}-{uid[:5]}", command, self.plane.logs, environment)
             pod = self.pods[uid] = RunningPod(name, child, port, state, spec["containers"][0]["image"])
             pod.sidecars = [Child(f"{child.name}-{of}", command, self.plane.logs, env) for of, command, env in others]
@@ -192,10 +192,13 @@ class Proxy:
         self._ports, self._turn = ports, itertools.count()
         self._listener = socket.create_server(address)
         self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more; another may listen at the address then."""
+        self._listener.shutdown(socket.SHUT_RDWR)  # ends the call in which the thread waits, which holds the address
+        self._thread.join()
         self._listener.close()
 
     def _accept(self) -> None:

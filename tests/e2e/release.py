@@ -13,8 +13,8 @@ from webhook.documents import read
 JSON = dict[str, Any]
 CHART = ROOT / "charts" / "sluice"
 HOOK, WEIGHT, DELETED = "helm.sh/hook", "helm.sh/hook-weight", "helm.sh/hook-delete-policy"
-VALUES = ("--set=service.port=18443",)
-"""A port that needs no root; the rest are the defaults, two replicas among them."""
+VALUES = ("--set=service.port=18443", "--set=webhook.timeoutSeconds=30")
+"""A port that needs no root, and reviews that may take long on a busy machine; the rest are the defaults."""
 
 
 class Release:

@@ -120,7 +120,7 @@ class Sluice:
             f"--kubeconfig={self.kubeconfig}",
             f"--namespace-selector={MANAGED}",
             "--identity=sluice-of-the-tests",
-            "--lease-seconds=3",
+            "--lease-seconds=15",
             "--writes-per-second=500",
             *self.flags,
         ]
@@ -143,6 +143,7 @@ class Sluice:
             f"--ca-file={self.authority}",
             f"--namespace-selector={MANAGED}",
             f"--kubeconfig={self.registrar}",
+            "--timeout=30",
             *(flag for flag in self.flags if flag.startswith("--mode=")),
         )
 

@@ -125,7 +125,11 @@ def documented(control_plane: ControlPlane, sluice: Sluice) -> Iterator[ControlP
         client.apply(obj)
     others = {obj["metadata"]["name"]: obj["spec"].get("stopPolicy") for obj in client.items(CLUSTER_QUEUES)}
     spaces = {obj["metadata"]["namespace"] for obj in client.items("/apis/kueue.x-k8s.io/v1beta2/localqueues")}
-    labels = {name: client.get(f"/api/v1/namespaces/{name}")["metadata"]["labels"] for name in spaces}
+    labels = {
+        obj["metadata"]["name"]: obj["metadata"]["labels"]
+        for obj in client.items("/api/v1/namespaces")
+        if obj["metadata"]["name"] in spaces and "deletionTimestamp" not in obj["metadata"]
+    }
     yield control_plane
     for name, policy in others.items():  # a page stops every queue
         client.merge(f"{CLUSTER_QUEUES}/{name}", {"spec": {"stopPolicy": policy}})

@@ -194,7 +194,8 @@ def test_an_elastic_job_grows_without_a_stop(
         "labels": {"kueue.x-k8s.io/queue-name": "main"},
         "annotations": {"kueue.x-k8s.io/elastic-job": "true"},
     }
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    runs_on = {"annotations": {"sluice.dev/run-seconds": "3600"}}  # no pod ends by itself
+    template = {"metadata": runs_on, "spec": {"restartPolicy": "Never", "containers": [container]}}
     spec = {"parallelism": 1, "completions": 5, "template": template}
     job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/elastic"
     kube.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec})

@@ -4,6 +4,7 @@ import pytest
 
 from tests.controlplane.client import Client
 from tests.e2e.rights import grant, lacks
+from tests.patience import wait
 
 pytestmark = pytest.mark.cluster
 
@@ -20,4 +21,4 @@ REFUSALS = {
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_refusal_counts_where_the_right_is_lacking(kube: Client, refusal: str) -> None:
     grant(kube)
-    assert lacks(kube, refusal) is REFUSALS[refusal]
+    wait(lambda: lacks(kube, refusal) is REFUSALS[refusal], "the API server knows of the roles")

@@ -14,7 +14,7 @@ from tests.controlplane.processes import Child, free_ports
 from tests.image import sbom
 from tests.image.build import CONTAINERFILE, Image
 from tests.image.containerfile import read
-from tests.patience import wait
+from tests.patience import PATIENCE, wait
 from tests.shared import ROOT
 from tests.wheel.test_wheel import modules
 from webhook.documents import read as read_yaml
@@ -129,7 +129,7 @@ def test_it_serves_without_rights(image: Image, tmp_path_factory):
     try:
         wait(lambda: ready(child, state), "the image serves")
     finally:
-        assert child.stop() == 0
+        assert child.stop(PATIENCE) == 0
     assert {path: path.stat().st_mtime_ns for path in image.root.rglob("*")} == before
 
 

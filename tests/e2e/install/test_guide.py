@@ -64,11 +64,13 @@ def test_a_job_waits_and_starts(release: Release, plane: ControlPlane) -> None:
     setting.create(client)
     history = History(plane, setting.teams)
     try:
-        submit(client, [setting], 2, 10, 0)
+        first_of_all = client.create(setting.job(1, 3600))  # it has all of the quota until it is deleted
         plane.wait("a Job runs", lambda: any(life.starts for life in history.lives.values()))
+        submit(client, [setting], 2, 1, 0)
         wait(lambda: any("cpu" in told for told in reasons(release, setting)), "a waiting Workload says what it lacks")
         first = "must end first: Job installed-"
         wait(lambda: any(first in release.told_by("why", job) for job in pending_jobs(release, setting)), "why tells")
+        client.delete(client.path_of(first_of_all))
         plane.wait("all Jobs are complete", lambda: history.finished(*setting.teams) == 4)
     finally:
         history.close()

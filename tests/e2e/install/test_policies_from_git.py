@@ -37,7 +37,7 @@ def test_policies_of_a_git_repository_are_called(release: Release, repository: P
         assert not denied(release, "ConfigMap", namespace)
     for pod in release.node.pods.values():
         wait(lambda pod=pod: "sluice_registration_differs 0.0" in pod.told("/metrics"), "every replica agrees")
-        assert "[+]registration ok\n" in pod.told("/readyz?verbose")
+        wait(lambda pod=pod: "[+]registration ok\n" in pod.told("/readyz?verbose"), "and says so")
     (repository / "policies" / "configmaps.yaml").unlink()
     wait(lambda: not denied(release, "ConfigMap"), "the commit is taken back")
     assert release.refusals() == []
