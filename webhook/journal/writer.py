@@ -116,9 +116,9 @@ class JournalWriter:
         """Stop the file at a gap; another one begins a minute later."""
         if self.failure != why:
             log.warning("the journal has a gap: %s", why)
-        self.failure, self._began = why, None
         self.dropped += records
-        self._not_before = int(self._clock() * 1000) + RETRY_MS
+        self._not_before = int(self._clock() * 1000) + RETRY_MS  # before the gap is seen: `due` runs in another thread
+        self.failure, self._began = why, None
 
     def _run(self) -> None:
         """Write until None arrives. After an error, records are dropped until the next file begins."""
