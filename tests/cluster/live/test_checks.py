@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.small_cluster import JOB, job, make_controller, queues
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.live_store import LiveStore
@@ -72,7 +72,7 @@ def test_a_job_goes_through_both_phases(control_plane, namespace, kueue):  # noq
     """Pending, Retry, Pending again, Ready: it runs with the check's update; Rejected in another round ends it."""
 
     async def go():
-        client = await Client.connect(control_plane.kubeconfig, None, Pace(500, 1000), monotonic)
+        client = await Client.connect(control_plane.kubeconfig, None, Pace(500, 1000, PATIENCE), monotonic)
         store = LiveStore(client)
         opted = lambda labels: labels.get("kubernetes.io/metadata.name") == namespace  # noqa: E731
         controller, view, _ = make_controller(store, opted=opted)

@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from tests.cluster.small_cluster import JOB, job, make_controller, queues
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from webhook.api.crds.definitions import definitions
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
@@ -55,7 +55,7 @@ def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace
         return made
 
     async def go():
-        client = await Client.connect(control_plane.kubeconfig, None, Pace(500, 1000), monotonic)
+        client = await Client.connect(control_plane.kubeconfig, None, Pace(500, 1000, PATIENCE), monotonic)
         store = LiveStore(client)
         opted = lambda labels: labels.get("kubernetes.io/metadata.name") == namespace  # noqa: E731
         controller, view, _ = make_controller(store, opted=opted)

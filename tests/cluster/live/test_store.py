@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from tests.e2e.crds import crd, install
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.kinds import LEASE, NAMESPACE
 from webhook.cluster.api.live_store import LiveStore
@@ -40,7 +40,7 @@ def live(control_plane):
 
     def run(work):
         async def go():
-            client = await Client.connect(control_plane.kubeconfig, None, Pace(), monotonic)
+            client = await Client.connect(control_plane.kubeconfig, None, Pace(timeout=PATIENCE), monotonic)
             try:
                 return await work(LiveStore(client))
             finally:
