@@ -28,13 +28,18 @@ def kueue(kube, control_plane):
             kube.create(crd)
     control_plane.wait(
         "the CRDs are served",
-        lambda: all(_established(found) for found in kube.items(CRDS) if "kueue" in found["metadata"]["name"]),
+        lambda: all(_served(kube, found) for found in kube.items(CRDS) if "kueue" in found["metadata"]["name"]),
     )
 
 
-def _established(crd):
-    rows = (crd.get("status") or {}).get("conditions") or []
-    return any(row["type"] == "Established" and row["status"] == "True" for row in rows)
+def _served(kube, crd):
+    """Whether it is established, and in discovery too: that comes later, and the live store finds kinds by it."""
+    rows, spec = (crd.get("status") or {}).get("conditions") or [], crd["spec"]
+    groups = [f"/apis/{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
+    return any(row["type"] == "Established" and row["status"] == "True" for row in rows) and all(
+        spec["names"]["plural"] in (row["name"] for row in kube.request("GET", group).body.get("resources", []))
+        for group in groups
+    )
 
 
 def test_a_preempted_job_gives_way_and_runs_later(kube, control_plane, namespace, kueue):

@@ -125,6 +125,7 @@ def test_parameters_of_a_kind_in_no_namespace_are_found(live, control_plane):
             assert facts.scope(gvk) is None
             assert params.missing([gvk]) == []
             await asyncio.to_thread(install, control_plane, made)
+            await until(lambda: store.scope(gvk), "discovery has the kind, some time after it is served")
             await store.create({"apiVersion": "example.org/v1", "kind": "Limit", "metadata": {"name": "one"}})
             await until(lambda: facts.scope(gvk), "discovery has the kind")
             assert facts.scope(gvk) is Scope.CLUSTER
