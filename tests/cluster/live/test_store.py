@@ -127,7 +127,8 @@ def test_parameters_of_a_kind_in_no_namespace_are_found(live, control_plane):
             await asyncio.to_thread(install, control_plane, made)
             await until(lambda: store.scope(gvk), "discovery has the kind, some time after it is served")
             await store.create({"apiVersion": "example.org/v1", "kind": "Limit", "metadata": {"name": "one"}})
-            await until(lambda: facts.scope(gvk), "discovery has the kind")
+            seen = lambda: facts.scope(gvk) and facts.params(gvk, None, "one", None)  # noqa: E731
+            await until(seen, "the kind is followed, and its watch has sent the object")
             assert facts.scope(gvk) is Scope.CLUSTER
             assert [obj["metadata"]["name"] for obj in facts.params(gvk, None, "one", None)] == ["one"]
         finally:
