@@ -160,6 +160,8 @@ def test_a_watch_follows_from_a_list(live, namespace):
         await store.delete(CONFIG, "w", namespace)
         seen = []
         async for event in store.watch(CONFIG, since, namespace):
+            if event.object["metadata"].get("name") != "w":
+                continue  # a bookmark, or kube-root-ca.crt, which every namespace gets some time after it was made
             seen.append((event.type, (event.object.get("data") or {}).get("x")))
             if event.type is EventType.DELETED:
                 break
