@@ -1,15 +1,17 @@
 """A small cluster for tests: the store in memory, a Job controller that runs jobs, and builders of objects."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.bench.year.virtual_time import VirtualLoop
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import QueueSettings
@@ -29,6 +31,18 @@ from webhook.store.objects import copy_json
 
 JOB = GroupVersionKind("batch", "v1", "Job")
 CLOCKS = Clocks(lambda: datetime.now(UTC), monotonic)
+
+
+def in_virtual_time(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Awaitable[Any]]) -> Any:
+    """Give what `work()` gives in a loop, and by CLOCKS, whose time passes only while nothing is left to do.
+
+    So a slow machine does as much in a second as a fast one. Time begins with a whole second, as conditions have it.
+    """
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        loop, begin = runner.get_loop(), datetime.now(UTC).replace(microsecond=0)
+        clocks = Clocks(lambda: begin + timedelta(seconds=loop.time()), loop.time)
+        monkeypatch.setattr("tests.cluster.small_cluster.CLOCKS", clocks)
+        return loop.run_until_complete(work())
 
 
 def job(name: str, cpu: str = "1", queue: str = "main", namespace: str = "team-a", **spec: Any) -> dict[str, Any]:
@@ -234,7 +248,7 @@ async def small_cluster(
     *objects, seconds: float | None = 0.05, store=None, **options: Any
 ) -> AsyncIterator[SmallCluster]:
     """A cluster with some objects and a controller that decides."""
-    store = store or MemoryStore()
+    store = store or MemoryStore(now=CLOCKS.now)
     for obj in objects:
         await store.create(copy_json(obj))
     kubelet = Kubelet(store, seconds)

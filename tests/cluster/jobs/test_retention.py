@@ -1,10 +1,8 @@
 """Jobs that the queue gave up are deleted after a while, where the settings say so."""
 
-import asyncio
-
 import pytest
 
-from tests.cluster.small_cluster import job, queues, small_cluster
+from tests.cluster.small_cluster import in_virtual_time, job, queues, small_cluster
 from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.cluster.jobs.retention import kept_for
 from webhook.store.errors import NotFound
@@ -15,8 +13,8 @@ AT_ONCE = QueueSettings(retention=Retention(after_deactivated=0))
 OVERTIME = "DeactivatedDueToMaximumExecutionTimeExceeded"
 
 
-def test_a_job_whose_time_is_over_is_deleted():
-    """Its Workload goes with it."""
+def test_a_job_whose_time_is_over_is_deleted(monkeypatch):
+    """Its Workload goes with it. Its second is one of virtual time, in which any machine has started it before."""
 
     async def go():
         async with small_cluster(*queues(), seconds=None, settings=AT_ONCE) as w:
@@ -32,7 +30,7 @@ def test_a_job_whose_time_is_over_is_deleted():
             await w.until(gone, "a is deleted, and its Workload")
             return w.kubelet.starts
 
-    assert asyncio.run(go()) == ["a"]
+    assert in_virtual_time(monkeypatch, go) == ["a"]
 
 
 @pytest.mark.parametrize(
