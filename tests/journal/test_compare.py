@@ -183,12 +183,16 @@ async def beside_kueue(store, folder, registry):
 
 
 def test_beside_itself_the_queue_is_equal(tmp_path):
-    """Forty jobs of three sizes through a queue that decides, with preemption: the core beside it agrees each time."""
+    """Forty jobs of three sizes through a queue that decides: the core beside it agrees each time.
+
+    Strictly in order: a start is compared when it is written, and more jobs may have ended since it was decided. With
+    their quota further jobs start, but none goes first, as a large one would that was passed over for want of it.
+    """
 
     async def go():
         registry = CollectorRegistry()
         async with (
-            small_cluster(*queues("4"), seconds=0.02) as cluster,
+            small_cluster(*queues("4", strategy="StrictFIFO"), seconds=0.02) as cluster,
             beside_kueue(cluster.store, tmp_path, registry),
         ):
             for number in range(40):
