@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.faults.two_replicas import size
 from tests.server.wire import BODY, Talk, post
 
 MANY = 1000
+COMING = 32
+"""Of these so many connect at once: the server waits ten seconds for the handshake, and for the head after it."""
 AT_ONCE = 16
 POLICIES = """\
 apiVersion: admissionregistration.k8s.io/v1
@@ -83,15 +86,17 @@ async def set_of(talk: Talk) -> int:
 def test_a_thousand_connections(server: Swapped) -> None:
     """Each gets a verdict, and another one once all are open."""
 
-    async def client(everybody: asyncio.Barrier) -> set[int]:
-        async with server.connected() as talk:
-            first = await set_of(talk)
+    async def client(coming: asyncio.Semaphore, everybody: asyncio.Barrier) -> set[int]:
+        async with AsyncExitStack() as stack:
+            async with coming:
+                talk = await stack.enter_async_context(server.connected())
+                first = await set_of(talk)
             await everybody.wait()
             return {first, await set_of(talk)}
 
     async def go() -> list[set[int]]:
-        everybody = asyncio.Barrier(MANY)
-        return await asyncio.gather(*(client(everybody) for _ in range(MANY)))
+        coming, everybody = asyncio.Semaphore(COMING), asyncio.Barrier(MANY)
+        return await asyncio.gather(*(client(coming, everybody) for _ in range(MANY)))
 
     assert asyncio.run(go()) == [{0}] * MANY
 
