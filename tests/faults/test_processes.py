@@ -27,7 +27,8 @@ def test_a_leader_that_is_paused(two_replicas: TwoReplicas) -> None:
     """SIGSTOP of the leader, longer than its lease, while it decides: when it goes on, nothing of it lands."""
     with two_replicas.jobs(size(12, 200)) as run:
         two_replicas.plane.wait("the first Job is complete", lambda: run.complete)
-        leader, epoch = two_replicas.leader, two_replicas.epoch
+        epoch = two_replicas.epoch  # before the leader: where the lead moves in between, another one leads already
+        leader = two_replicas.leader
         assert leader.child is not None
         with leader.child.paused():
             two_replicas.plane.wait("another leads", lambda: two_replicas.epoch > epoch)
