@@ -136,7 +136,12 @@ def test_a_change_has_those_looked_at_that_it_concerns(monkeypatch, changes, loo
 
 @pytest.mark.parametrize(
     ("under_way", "took", "pauses"),
-    [({"team-a/other"}, 5, [0.095] * 20), ({"team-a/other"}, 150, [0.0] * 20), (set(), 5, [])],
+    [
+        ({"team-a/other"}, 5, [0.095] * 20),
+        ({"team-a/other", "team-b/other"}, 5, [0.195] * 20),
+        ({"team-a/other"}, 150, [0.0] * 20),
+        (set(), 5, []),
+    ],
 )
 def test_first_reasons_have_pauses_while_something_is_decided(monkeypatch, under_way, took, pauses):
     """A write takes so many milliseconds. Nothing follows one that was not needed: six are not explained."""

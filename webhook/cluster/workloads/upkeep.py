@@ -56,7 +56,7 @@ AGAIN: Final = 60_000
 TURN: Final = 200
 """Milliseconds between two such writes of any Workloads."""
 FIRST: Final = 0.1
-"""Seconds from one Workload without conditions to the next where a decision is being written meanwhile."""
+"""Seconds from one Workload without conditions to the next, for each decision that is being written meanwhile."""
 _AROUND: Final = frozenset((gvk.group, gvk.kind) for gvk in (LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD_CLASS))
 
 
@@ -164,8 +164,9 @@ class Upkeep:
             if (workload := self._find(key)) is None:
                 continue
             await self._try(key, workload)
-            if self._core.under_way and self._find(key) is not workload:  # the view has the answer to a write
-                await sleep(max(0.0, FIRST - (self._seconds() - began)))
+            others = len(self._core.under_way)
+            if others and self._find(key) is not workload:  # the view has the answer to a write
+                await sleep(max(0.0, others * FIRST - (self._seconds() - began)))
 
     def _find(self, key: str) -> Object | None:
         namespace, _, name = key.partition("/")
