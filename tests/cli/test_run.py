@@ -16,10 +16,13 @@ import pytest
 from tests.patience import until, wait
 from tests.shared import ROOT
 from webhook.cli import shipped
+from webhook.cli.demo import embedded
 from webhook.cli.demo.api_server import CreateOutcome
+from webhook.cli.demo.embedded import EmbeddedRun
 from webhook.cli.demo.kubelet import Kubelet
 from webhook.cli.demo.lives import JobLives
 from webhook.cli.demo.story import LINES, Story, typed
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.memory import MemoryStore
 
@@ -209,6 +212,34 @@ def test_a_suspended_job_is_stopped_and_a_finished_one_goes():
         return said
 
     assert asyncio.run(go()) == ["started", "stopped", "started", "finished"]
+
+
+def test_what_has_quota_is_waited_for(monkeypatch):
+    """A run to its end is not over while a Workload is admitted and has not finished, however long nothing is heard."""
+    monkeypatch.setattr(embedded, "TURN", embedded.TURN / 100)
+    monkeypatch.setattr(embedded, "QUIET", embedded.QUIET / 100)
+    looks = 0
+
+    class Looked(MemoryStore):
+        async def list(self, *arguments, **options):
+            nonlocal looks
+            looks += 1
+            return await super().list(*arguments, **options)
+
+    async def go():
+        store, admitted = Looked(), {"type": "Admitted", "status": "True"}
+        workload = {"apiVersion": WORKLOAD.api_version, "kind": WORKLOAD.kind, "status": {"conditions": [admitted]}}
+        await store.create({**workload, "metadata": {"name": "w", "namespace": "a"}})
+        run = EmbeddedRun(None, None, store, None, JobLives(), None)
+        over = asyncio.create_task(run._settle(asyncio.Event(), to_their_end=True))
+        await until(lambda: looks > 100 or over.done(), "it has looked more often than for it to be quiet")
+        early = over.done()
+        finished = {"status": {"conditions": [admitted, {"type": "Finished", "status": "True"}]}}
+        await store.patch(WORKLOAD, "w", "a", finished, subresource="status")
+        await over
+        return early
+
+    assert asyncio.run(go()) is False
 
 
 def test_the_page_has_something_to_show():

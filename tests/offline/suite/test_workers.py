@@ -134,6 +134,27 @@ def test_an_interruption_ends_every_process(repository):
     wait(lambda: not group_lives(child.pid), "no process is left")
 
 
+AT_BIRTH = """
+import os, signal, sys
+from webhook.cli.main import main
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGINT))
+sys.argv = ["sluice", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("command", [["test", "-j", "2"], ["lint", "-j", "2", "."]], ids=["test", "lint"])
+def test_a_process_that_has_just_begun_ignores_an_interruption(repository, command):
+    """Ctrl-C is its parent's to handle, from its first moment on: it ends with no traceback, and does its work."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_BIRTH, *command], cwd=repository, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert "worker process" not in done.stdout + done.stderr
+    assert done.returncode in (exits.PASSED, exits.FAILED)
+
+
 def group_lives(leader):
     """Whether a process of the group is left."""
     try:
