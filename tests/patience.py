@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 300.0
+PATIENCE = 600.0
 """How long a test waits for a state before it gives up, in seconds."""
 
 

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.controlplane.client import ApiError
+from tests.e2e.crds import install
 from webhook.api.conversion.convert import conversion_review
 from webhook.api.crds.definitions import Webhook, definitions
 from webhook.api.crds.kinds import KINDS
@@ -75,21 +76,13 @@ def api(control_plane, endpoint):
     made = definitions(Webhook(url=url, ca=ca), [replace(k, group=GROUP) for k in KINDS if k.group == KUEUE])
     both = [replace(k, group=CURRENT) for k in KINDS if k.kind in ("ClusterQueue", "Workload")]
     made += definitions(Webhook(url=url, ca=ca), both, ["Workload"])
-    for crd in made:
-        client.create(crd)
-
-    def established():
-        found = [
-            client.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{c['metadata']['name']}") for c in made
-        ]
-        conditions = [{c["type"]: c for c in f.get("status", {}).get("conditions") or []} for f in found]
-        assert not [c["NonStructuralSchema"]["message"] for c in conditions if "NonStructuralSchema" in c]
-        return all(c.get("Established", {}).get("status") == "True" for c in conditions)
-
-    control_plane.wait("the CRDs are established", established)
+    paths = [client.path_of(crd) for crd in made]
+    install(control_plane, *made)
+    conditions = [row for path in paths for row in client.get(path)["status"]["conditions"]]
+    assert [row["message"] for row in conditions if row["type"] == "NonStructuralSchema"] == []
     yield client
-    for crd in made:
-        client.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}")
+    for path in paths:
+        client.delete(path)
 
 
 def queue(name, version="v1beta2", **spec):

@@ -26,7 +26,7 @@ def differences(batches):
     return [str(difference) for _, found in duel(batches) for difference in found]
 
 
-@pytest.mark.timeout(max(900, PAIRS // 100))
+@pytest.mark.timeout(max(1800, PAIRS // 100))
 def test_same_answers_for_kept_seeds():
     """Value, type, cost, stage of error and patched object agree on every row of the kept seeds, in both forms."""
     assert differences(chunks(PAIRS, FIRST)) == []

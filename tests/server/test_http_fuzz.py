@@ -292,7 +292,7 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.timeout(SECONDS + 900)
+@pytest.mark.timeout(SECONDS + 1800)
 def test_no_request_breaks_the_server(tmp_path, record_property):
     """Whatever is sent is answered with a verdict or a 4xx, and sending more does not take more memory."""
     end, rounds, start = monotonic() + SECONDS, 0, 0

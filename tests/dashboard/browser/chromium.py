@@ -86,7 +86,7 @@ def reader(started: Browser, url: str, look: Look = LOOKS["light"]) -> Iterator[
     """Give a page as one reader sees it; fails at the end if anything went wrong on it."""
     size = {"width": look.width, "height": look.height}
     context = started.new_context(viewport=size, color_scheme=look.theme, locale=look.language, timezone_id="UTC")
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(1000 * PATIENCE)
     seen = Seen(context.new_page(), urlsplit(url).netloc)
     page = seen.page
     page.on("console", lambda said: said.type in ("error", "warning") and seen.mistakes.append(said.text))
