@@ -93,13 +93,8 @@ def switch(client: Client, sluice: Sluice, on: bool) -> None:
     """Register or unregister, and wait until the API server has noticed."""
     client.apply(managed("probe"))
     (sluice.register if on else sluice.unregister)()
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "probe", "namespace": "probe", "labels": {"kueue.x-k8s.io/queue-name": "none"}},
-        "spec": {"template": template},
-    }
+    labels = {"kueue.x-k8s.io/queue-name": "none"}
+    job = {**JOB, "metadata": {"name": "probe", "namespace": "probe", "labels": labels}}
 
     def noticed() -> bool:
         response = client.request("POST", "/apis/batch/v1/namespaces/probe/jobs?dryRun=All", job)

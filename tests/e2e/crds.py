@@ -85,19 +85,21 @@ def _established(definition: dict[str, Any]) -> bool:
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 
+def _stored(definition: dict[str, Any]) -> str:
+    """The group and version that objects are stored in, as in `apiVersion`."""
+    spec = definition["spec"]
+    return f"{spec['group']}/{next(v['name'] for v in spec['versions'] if v['storage'])}"
+
+
 def _discovered(client: Client, definition: dict[str, Any]) -> bool:
     """Whether discovery has its kind: that follows after the first list is answered."""
-    spec = definition["spec"]
-    stored = next(v["name"] for v in spec["versions"] if v["storage"])
     try:
-        client.path(f"{spec['group']}/{stored}", spec["names"]["kind"])
+        client.path(_stored(definition), definition["spec"]["names"]["kind"])
     except KeyError:
         return False
     return True
 
 
 def _listed(plane: ControlPlane, definition: dict[str, Any]) -> bool:
-    spec = definition["spec"]
-    stored = next(v["name"] for v in spec["versions"] if v["storage"])
-    path = f"/apis/{spec['group']}/{stored}/{spec['names']['plural']}"
+    path = f"/apis/{_stored(definition)}/{definition['spec']['names']['plural']}"
     return plane.client.request("GET", path).status == 200
