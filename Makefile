@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
 VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon $(addprefix e2e/test_,article003.py clients.py conditions.py dry_run_live.py gpu_rules.py install owned.py pods.py roles.py takeover.py))
@@ -44,7 +45,7 @@ run: install ## the main job on sample queues, no cluster needed; ARGS=--once en
 test: dev ## every test, the real control plane included
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.chart.helm
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 check: dev ## format, lint, types, imports
 	$(BIN)/ruff format --check webhook tests
@@ -155,7 +156,7 @@ test-wheel: wheel ## the tests of what is compiled, on the compiled wheel in an 
 	build/installed/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r .ci/requirements-dev.txt
 	build/installed/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/sluice_gate-*-cp3*.whl
 	cp -R tests policies charts docs dist pyproject.toml README.md build/installed
-	cd build/installed && SLUICE_SHARED=$${SLUICE_SHARED:-$(CURDIR)/../shared} venv/bin/python -m pytest -m "not cluster and not slow" $(COMPILED) $(ARGS)
+	cd build/installed && SLUICE_SHARED=$${SLUICE_SHARED:-$(CURDIR)/../shared} venv/bin/python -m pytest $(SIDE_BY_SIDE) -m "not cluster and not slow" $(COMPILED) $(ARGS)
 
 image: dev ## the image's content in build/image, by the steps of .ci/Containerfile, where no container builder is at hand
 	$(BIN)/python -m tests.image build/image $(ARGS)

@@ -5,6 +5,7 @@ No example fails for being slow: the machine may be busy with other work.
 Tests run side by side, a file in one process; each process has a control plane of its own, started on first use.
 """
 
+import os
 import signal
 from collections.abc import Generator
 
@@ -19,6 +20,11 @@ __all__ = ["control_plane", "image", "kube", "namespace"]
 TOGETHER = ("image", "two_replicas")
 """Fixtures that are made once: the files that ask for one stay in one process."""
 
+A_CORE = 2
+"""Processes: a test of a control plane waits for half of its time."""
+MEMORY = 3 << 30
+"""Bytes of the machine to a process: a control plane, what is tested on it, and the tests."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -29,6 +35,16 @@ settings.load_profile("patient")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the option by which the pictures of the documentation are made again."""
     parser.addoption("--pictures", action="store_true", help="make the pictures of the page in docs/images again")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Say what `-n auto` stands for; None leaves it to pytest-xdist, and so to its variable of the environment."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = os.cpu_count() or 1
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(cores, min(A_CORE * cores, memory // MEMORY))
 
 
 @pytest.hookimpl(tryfirst=True)
