@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.queue.build import NS, group, job, names, queue, running, state
+from dataclasses import replace
+
+from tests.queue.build import NS, group, job, names, queue, running, snapshot, state
 from tests.queue.python_rules import KueueRules
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
@@ -12,6 +14,9 @@ from webhook.queue.events import DefinitionChanged
 from webhook.queue.explain import pending
 from webhook.queue.model import (
     WEIGHT,
+    AdmissionCheck,
+    AdmissionChecksStrategy,
+    AdmissionCheckUse,
     Cohort,
     Flavor,
     Fungibility,
@@ -52,6 +57,26 @@ def test_a_pod_set_of_no_pods_never_waits() -> None:
     """Where no flavor could hold one of its pods, it takes the first all the same: it asks for nothing."""
     empty = PodSet("workers", 0, {"gpu": 99})
     assert names(decide(state([queue("a", 2)], [job("j", "a", pod_sets=(empty,))]), RULES, 0)) == ["j"]
+
+
+def test_nothing_may_be_asked_of_a_queue_that_owes() -> None:
+    """A request for 0 fits in a queue whose quota was cut below its usage, and evicts nobody."""
+    none = PodSet("main", 1, {"gpu": 0})
+    core = state([queue("a", 2)], [running("old", "a", 5), job("j", "a", pod_sets=(none,), priority=9)])
+    made = decide(core, RULES, 0)
+    assert names(made) == ["j"]
+    assert made.preempted == ()
+
+
+def test_pods_that_ask_for_nothing_are_not_checked() -> None:
+    """A check without `onFlavors` is for each flavor of the queue, and they have none."""
+    checks = AdmissionChecksStrategy((AdmissionCheckUse("budget"),))
+    nothing = PodSet("main", 1, {})
+    whole = snapshot(
+        [queue("a", 2, admission_checks_strategy=checks)], [job("j", "a", pod_sets=(nothing,)), job("k", "a")]
+    )
+    core = State.from_snapshot(replace(whole, checks=(AdmissionCheck("budget"),)))
+    assert {a.workload: a.admitted for a in decide(core, RULES, 0).admitted} == {f"{NS}/j": True, f"{NS}/k": False}
 
 
 def test_a_pod_set_that_found_its_flavor_is_no_reason_to_wait() -> None:

@@ -6,7 +6,7 @@ milliseconds since the epoch. Weights are ints in billionths, the precision of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NoReturn
@@ -157,6 +157,14 @@ class AdmissionChecksStrategy:
     """The checks of a queue (ClusterQueue `admissionChecksStrategy`)."""
 
     admission_checks: tuple[AdmissionCheckUse, ...] = ()
+
+    def asked(self, flavors: Set[str]) -> list[str]:
+        """Return the checks of pods on these flavors, sorted by name; pods that ask for nothing have no flavor."""
+        return sorted({u.name for u in self.admission_checks if not flavors.isdisjoint(u.on_flavors or flavors)})
+
+    def always(self, flavors: Set[str]) -> list[str]:
+        """Return the checks that are for all `flavors` of the queue, sorted by name: those known before admission."""
+        return sorted({u.name for u in self.admission_checks if not u.on_flavors or flavors <= {*u.on_flavors}})
 
 
 @dataclass(frozen=True, slots=True)

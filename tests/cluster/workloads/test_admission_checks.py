@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.cluster.small_cluster import job, queues, small_cluster
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.workloads import admission_checks
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import copy_json, merge
@@ -88,6 +88,33 @@ def test_only_the_checks_of_the_flavor_are_asked():
             return asked
 
     assert asyncio.run(go()) == {"here": "Pending"}
+
+
+def test_a_check_for_every_flavor_is_known_before_admission():
+    """`onFlavors` that names all flavors of the queue is as none; pods without a flavor need no check at all."""
+    uses = [{"name": "all", "onFlavors": ["f"]}, {"name": "some", "onFlavors": ["g"]}, {"name": "plain"}]
+    (queue,) = (o for o in checked(*uses) if o["kind"] == "ClusterQueue")
+    assert admission_checks.always(queue) == ["all", "plain"]
+    assert admission_checks.asked(queue, {"podSetAssignments": [{"name": "main", "flavors": {}}]}) == []
+
+
+def test_a_check_that_nobody_answers_for_reserves_no_quota():
+    """Its controller has not said `Active` yet: the ClusterQueue says so, and its jobs wait without quota."""
+
+    async def go():
+        *objects, fresh = checked({"name": "one"})
+        async with small_cluster(*objects, {**fresh, "status": {}}, seconds=None) as w:
+            await w.create(job("a"))
+            await w.until_condition("a", "QuotaReserved", "False")
+            closed = await w.store.get(CLUSTER_QUEUE, "cq")
+            said = find(await w.workload("a"), "QuotaReserved")
+            await w.store.patch(ADMISSION_CHECK, "one", None, {"status": fresh["status"]}, subresource="status")
+            await w.until_condition("a", "QuotaReserved")
+            return closed, said
+
+    closed, said = asyncio.run(go())
+    assert find(closed, "Active")["reason"] == "AdmissionCheckInactive"
+    assert said["message"] == "ClusterQueue cq is inactive"
 
 
 def test_a_check_that_the_queue_gets_later_is_asked_too():

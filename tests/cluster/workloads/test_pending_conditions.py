@@ -187,7 +187,7 @@ def test_a_back_off_may_end_before_an_evicted_workload_gave_its_quota_back(reaso
 def held(state, **fields):
     return workload(
         ("QuotaReserved", "True", "QuotaReserved"),
-        admission={"clusterQueue": "cq", "podSetAssignments": []},
+        admission={"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}}]},
         admissionChecks=[{"name": "a", "state": state, "message": "", "lastTransitionTime": PAST}],
         **fields,
     )

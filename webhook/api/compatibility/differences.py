@@ -52,6 +52,21 @@ DIFFERENCES: Final = (
         ("trace-a1-00034", "trace-a3-00037"),
     ),
     KueueDifference(
+        "where a ClusterQueue covers `pods`, victims are sought for the pods of a job too",
+        "Kueue leaves them out, and a job that lacks only those then fails the second check of every cycle",
+        "none: a bug of Kueue",
+    ),
+    KueueDifference(
+        "a pod set that requests 0 of a resource that no queue covers is admitted with all others",
+        "Kueue's admission leaves out the pod sets that follow it",
+        "none: a bug of Kueue",
+    ),
+    KueueDifference(
+        "without the gate FlavorFungibility a workload that cannot be admitted is parked",
+        "Kueue looks at it again in every cycle",
+        "none: the gate is on by default",
+    ),
+    KueueDifference(
         "a pending workload always says what it lacks, never `Bypassed scheduling evaluation because an equivalent "
         "workload recently failed`",
         "like Kueue, Sluice skips a workload that is equivalent to one that failed, but explains each by its numbers",

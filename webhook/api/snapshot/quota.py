@@ -69,7 +69,7 @@ def cluster_queue(obj: Object, gates: Gates = NO_GATES) -> ClusterQueue:
         fungibility=_fungibility(spec.get("flavorFungibility") or {}),
         weight=weight(spec.get("fairSharing")),
         stop_policy=spec.get("stopPolicy") or "None",
-        admission_checks_strategy=AdmissionChecksStrategy(_checks(spec)),
+        admission_checks_strategy=checks_strategy(spec),
         admission_mode=((spec.get("admissionScope") or {}).get("admissionMode") or ""),
         history=history(status.get("admissionFairSharingStatus")),
         problem=_problem(obj, gates) or ("it is being deleted" if obj["metadata"].get("deletionTimestamp") else ""),
@@ -107,11 +107,19 @@ def local_queue(obj: Object, gates: Gates = NO_GATES) -> LocalQueue:
 
 
 def check(obj: Object, gates: Gates = NO_GATES) -> AdmissionCheck:
-    """Read an AdmissionCheck; one without an `Active` condition counts as active."""
-    conditions = (obj.get("status") or {}).get("conditions") or ()
-    active = all(c.get("status") == "True" for c in conditions if c.get("type") == "Active")
+    """Read an AdmissionCheck."""
     controller = (obj.get("spec") or {}).get("controllerName") or ""
-    return AdmissionCheck(obj["metadata"]["name"], controller, active, _problem(obj, gates))
+    return AdmissionCheck(obj["metadata"]["name"], controller, check_is_active(obj), _problem(obj, gates))
+
+
+def check_is_active(obj: Object) -> bool:
+    """Return whether an AdmissionCheck may be used: its controller says so by the condition `Active`.
+
+    A file has no uid and no controller yet; it counts as active unless its condition says otherwise.
+    """
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    told = [c.get("status") == "True" for c in conditions if c.get("type") == "Active"]
+    return all(told) if told else not obj["metadata"].get("uid")
 
 
 def _problem(obj: Object, gates: Gates) -> str:
@@ -192,10 +200,13 @@ def _preference(value: Object) -> str:
     return wanted if isinstance(wanted, str) else ""
 
 
-def _checks(spec: Object) -> tuple[AdmissionCheckUse, ...]:
+def checks_strategy(spec: Object) -> AdmissionChecksStrategy:
+    """Read the checks of a ClusterQueue's spec."""
     strategy = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
     plain = (AdmissionCheckUse(name) for name in spec.get("admissionChecks") or ())
-    return (*plain, *(AdmissionCheckUse(c["name"], tuple(c.get("onFlavors") or ())) for c in strategy))
+    return AdmissionChecksStrategy(
+        (*plain, *(AdmissionCheckUse(c["name"], tuple(c.get("onFlavors") or ())) for c in strategy))
+    )
 
 
 def tolerations(value: Iterable[Object] | None) -> tuple[Toleration, ...]:

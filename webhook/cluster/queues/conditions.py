@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.api.snapshot.quota import check_is_active
 from webhook.cluster.workloads.waiting import is_stopped
 from webhook.jobs.describe import at
-from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of
 
 _NO: Final = "Can't admit new workloads"
@@ -42,7 +42,7 @@ class Known:
     def of(cls, flavors: Iterable[Object], checks: Iterable[Object], inactive: Mapping[str, str]) -> Known:
         """Collect the names and states of the objects."""
         names = frozenset(key_of(flavor)[1] for flavor in flavors)
-        return cls(names, {key_of(check)[1]: holds(check, "Active") for check in checks}, inactive)
+        return cls(names, {key_of(check)[1]: check_is_active(check) for check in checks}, inactive)
 
 
 def flavors_of(queue: Object) -> Iterator[Any]:

@@ -6,11 +6,11 @@ requires for its flavors is Ready. Retry releases the quota, Rejected deactivate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import milliseconds
+from webhook.api.snapshot.quota import checks_strategy, milliseconds
 from webhook.jobs.describe import at
 from webhook.kube.times import time_text
 from webhook.store.objects import Object
@@ -31,15 +31,14 @@ def states_of(workload: Object) -> States:
 def asked(queue: Object | None, admission: Object) -> list[str]:
     """Return the checks that a ClusterQueue requires for the flavors of an admission, sorted by name."""
     flavors = {f for pods in admission.get("podSetAssignments") or () for f in (pods.get("flavors") or {}).values()}
-    return sorted({name for name, only in _uses(queue) if not only or not flavors.isdisjoint(only)})
+    return checks_strategy(at(queue, ("spec",)) or {}).asked(flavors)
 
 
-def _uses(queue: Object | None) -> Iterator[tuple[str, list[str]]]:
+def always(queue: Object | None) -> list[str]:
+    """Return the checks that a ClusterQueue requires whatever flavors it assigns, sorted by name."""
     spec = at(queue, ("spec",)) or {}
-    for name in spec.get("admissionChecks") or ():
-        yield str(name), []
-    for use in at(spec, ("admissionChecksStrategy", "admissionChecks")) or ():
-        yield str(use.get("name")), list(use.get("onFlavors") or ())
+    flavors = {str(f.get("name")) for group in spec.get("resourceGroups") or () for f in group.get("flavors") or ()}
+    return checks_strategy(spec).always(flavors)
 
 
 def synced(states: States, names: Iterable[str], now: str) -> list[dict[str, Any]]:

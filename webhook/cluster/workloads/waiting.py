@@ -82,7 +82,7 @@ def status_of(workload: Object, around: Around, now: str) -> dict[str, Any]:
     rows = _waiting(rows, around.pending, now, generation)
     if around.target is not None:
         old = admission_checks.states_of(workload)
-        new = admission_checks.synced(old, admission_checks.asked(around.target, {}), now)
+        new = admission_checks.synced(old, admission_checks.always(around.target), now)
         status |= {"admissionChecks": new} if new or old else {}
     if around.pending is not None and around.asked:
         status["resourceRequests"] = [_request(pods) for pods in around.asked]

@@ -25,11 +25,11 @@ NOT_READY: Final = "PodsReadyTimeout"
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
     """Return whether all checks that a queue asks for on these flavors are ready (second phase of admission)."""
-    if not (uses := queue.admission_checks_strategy.admission_checks):
+    strategy = queue.admission_checks_strategy
+    if not strategy.admission_checks:
         return True
     flavors = {flavor for pod_set in pod_sets for flavor in pod_set.flavors.values()}
-    asked = [use.name for use in uses if not use.on_flavors or not flavors.isdisjoint(use.on_flavors)]
-    return all(workload.checks.get(name) == CheckState.READY for name in asked)
+    return all(workload.checks.get(name) == CheckState.READY for name in strategy.asked(flavors))
 
 
 def evict_and_admit(state: State, log: Log) -> None:

@@ -66,8 +66,8 @@ class Assignment:
     tried: dict[GroupKey, int] = field(default_factory=dict)
 
     def amounts(self) -> list[tuple[int, int]]:
-        """Return the usage as (column, amount) pairs."""
-        return list(self.usage.items())
+        """Return the usage as (column, amount) pairs. A request for 0 needs no quota, and no victims."""
+        return [(column, amount) for column, amount in self.usage.items() if amount]
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +189,7 @@ class Search:
         if value <= cell.most:
             free = tree.available(cell.at, usage)
             borrow, below_root = tree.height_to_fit(node, column, value, usage)
-            if value <= free:
+            if value <= free or not value:  # where more is used than there is, 0 are free
                 return Mode.FIT, borrow
             mode: int = Mode.NO_FIT
             if self.rules.may_preempt(cell, value, self.queue, below_root):

@@ -1,0 +1,270 @@
+package scheduler
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/featuregate"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	config "sigs.k8s.io/kueue/apis/config/v1beta2"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
+	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
+	"sigs.k8s.io/kueue/pkg/features"
+	preemptexpectations "sigs.k8s.io/kueue/pkg/scheduler/preemption/expectations"
+	"sigs.k8s.io/kueue/pkg/util/routine"
+	utiltesting "sigs.k8s.io/kueue/pkg/util/testing"
+	"sigs.k8s.io/kueue/pkg/workload"
+)
+
+// cycleCase is one cluster at one moment.
+type cycleCase struct {
+	ID                    string            `json:"id"`
+	Now                   time.Time         `json:"now"`
+	FairSharing           bool              `json:"fairSharing"`
+	FairSharingStrategies []string          `json:"fairSharingStrategies"`
+	FeatureGates          map[string]bool   `json:"featureGates"`
+	Objects               []json.RawMessage `json:"objects"`
+}
+
+type podSetAnswer struct {
+	Name    string            `json:"name"`
+	Count   int32             `json:"count"`
+	Flavors map[string]string `json:"flavors"`
+}
+
+type admittedAnswer struct {
+	ClusterQueue string         `json:"clusterQueue"`
+	State        string         `json:"state"`
+	PodSets      []podSetAnswer `json:"podSets"`
+}
+
+type pendingAnswer struct {
+	Queue   string `json:"queue"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// cycleAnswer is what one scheduling cycle made of it.
+type cycleAnswer struct {
+	ID            string                    `json:"id"`
+	Admitted      map[string]admittedAnswer `json:"admitted"`
+	Preempted     map[string]string         `json:"preempted"`
+	PreemptedBy   map[string]string         `json:"preemptedBy"`
+	PendingDetail map[string]pendingAnswer  `json:"pendingDetail"`
+}
+
+var preemptorUID = regexp.MustCompile(`UID: ([^,)]+)`)
+
+// TestSluiceCycles answers each JSON line of the file SLUICE_CASES by a JSON line in the file SLUICE_ANSWERS.
+func TestSluiceCycles(t *testing.T) {
+	in, err := os.Open(os.Getenv("SLUICE_CASES"))
+	if err != nil {
+		t.Skip("SLUICE_CASES names no file")
+	}
+	defer in.Close()
+	out, err := os.Create(os.Getenv("SLUICE_ANSWERS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 64<<20)
+	answers := json.NewEncoder(out)
+	for lines.Scan() {
+		var asked cycleCase
+		if err := json.Unmarshal(lines.Bytes(), &asked); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(asked.ID, func(t *testing.T) {
+			if err := answers.Encode(oneCycle(t, &asked)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
+	// The fake client cannot apply a status as a server does; what is decided does not change.
+	gates := map[featuregate.Feature]bool{features.WorkloadRequestUseMergePatch: true}
+	for name, enabled := range asked.FeatureGates {
+		gates[featuregate.Feature(name)] = enabled
+	}
+	features.SetFeatureGatesDuringTest(t, gates)
+	log := logr.Discard()
+	if testing.Verbose() {
+		_, log = utiltesting.ContextWithLog(t)
+	}
+	ctx := logr.NewContext(context.Background(), log)
+
+	builder := utiltesting.NewClientBuilder().WithStatusSubresource(&kueue.Workload{}).WithInterceptorFuncs(
+		interceptor.Funcs{SubResourcePatch: utiltesting.TreatSSAAsStrategicMerge})
+	scheme := utiltesting.NewFakeClient().Scheme()
+	var objects []client.Object
+	for _, raw := range asked.Objects {
+		var kind struct{ APIVersion, Kind string }
+		if err := json.Unmarshal(raw, &kind); err != nil {
+			t.Fatal(err)
+		}
+		obj, err := scheme.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, obj); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, obj.(client.Object))
+	}
+	cl := builder.WithObjects(objects...).Build()
+
+	fairSharing := &config.FairSharing{}
+	for _, strategy := range asked.FairSharingStrategies {
+		fairSharing.PreemptionStrategies = append(fairSharing.PreemptionStrategies, config.PreemptionStrategy(strategy))
+	}
+	if !asked.FairSharing {
+		fairSharing = nil
+	}
+	clock := testingclock.NewFakeClock(asked.Now)
+	cache := schdcache.New(cl, schdcache.WithFairSharing(asked.FairSharing))
+	queues := qcache.NewManagerForUnitTests(cl, cache, qcache.WithClock(clock))
+	for _, object := range objects {
+		switch obj := object.(type) {
+		case *kueue.ResourceFlavor:
+			cache.AddOrUpdateResourceFlavor(log, obj)
+		case *kueue.AdmissionCheck:
+			cache.AddOrUpdateAdmissionCheck(log, obj)
+		}
+	}
+	for _, object := range objects {
+		var err error
+		switch obj := object.(type) {
+		case *kueue.Cohort:
+			if err := cache.AddOrUpdateCohort(obj); err != nil { // a cycle: its queues are not active
+				t.Log(err)
+			}
+			queues.AddOrUpdateCohort(ctx, obj)
+		case *kueue.ClusterQueue:
+			if err = cache.AddClusterQueue(ctx, obj); err == nil {
+				err = queues.AddClusterQueue(ctx, obj)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, object := range objects {
+		// Its controller takes a stopped one out.
+		if obj, is := object.(*kueue.LocalQueue); is && (obj.Spec.StopPolicy == nil || *obj.Spec.StopPolicy == kueue.None) {
+			if err := queues.AddLocalQueue(ctx, obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	scheduler := New(queues, cache, cl, &utiltesting.EventRecorder{}, WithFairSharing(fairSharing),
+		WithClock(t, clock), WithPreemptionExpectations(preemptexpectations.New()))
+	var routines sync.WaitGroup
+	scheduler.setAdmissionRoutineWrapper(routine.NewWrapper(func() { routines.Add(1) }, func() { routines.Done() }))
+	for name, heads := range queues.Dump() {
+		if len(heads) > 0 && cache.ClusterQueueActive(name) { // without a head, a cycle waits for one
+			scheduler.schedule(ctx)
+			routines.Wait()
+			break
+		}
+	}
+	return answerOf(t, asked, cl, queues)
+}
+
+func answerOf(t *testing.T, asked *cycleCase, cl client.Client, queues *qcache.Manager) *cycleAnswer {
+	answer := &cycleAnswer{asked.ID, map[string]admittedAnswer{}, map[string]string{}, map[string]string{},
+		map[string]pendingAnswer{}}
+	before := map[string]*kueue.Workload{}
+	names := map[string]string{}
+	for _, raw := range asked.Objects {
+		var obj kueue.Workload
+		if json.Unmarshal(raw, &obj) == nil && obj.Kind == "Workload" {
+			name := obj.Namespace + "/" + obj.Name
+			before[name], names[string(obj.UID)] = &obj, name
+		}
+	}
+	var after kueue.WorkloadList
+	if err := cl.List(context.Background(), &after); err != nil {
+		t.Fatal(err)
+	}
+	active, parked := placesOf(queues.Dump()), placesOf(queues.DumpInadmissible())
+	for i := range after.Items {
+		obj := &after.Items[i]
+		name := obj.Namespace + "/" + obj.Name
+		old := before[name]
+		preempted := meta.FindStatusCondition(obj.Status.Conditions, kueue.WorkloadPreempted)
+		if preempted != nil && !meta.IsStatusConditionTrue(old.Status.Conditions, kueue.WorkloadPreempted) {
+			answer.Preempted[name] = preempted.Reason
+			if found := preemptorUID.FindStringSubmatch(preempted.Message); found != nil {
+				answer.PreemptedBy[name] = names[found[1]]
+			}
+		}
+		switch {
+		case workload.HasQuotaReservation(obj):
+			if !workload.HasQuotaReservation(old) {
+				answer.Admitted[name] = admissionOf(obj)
+			}
+		case !meta.IsStatusConditionTrue(obj.Status.Conditions, kueue.WorkloadFinished):
+			detail := pendingAnswer{Queue: "none"}
+			if active[name] {
+				detail.Queue = "active"
+			} else if parked[name] {
+				detail.Queue = "inadmissible"
+			}
+			if said := meta.FindStatusCondition(obj.Status.Conditions, kueue.WorkloadQuotaReserved); said != nil {
+				detail.Reason, detail.Message = said.Reason, said.Message
+			}
+			answer.PendingDetail[name] = detail
+		}
+	}
+	return answer
+}
+
+func admissionOf(obj *kueue.Workload) admittedAnswer {
+	answer := admittedAnswer{ClusterQueue: string(obj.Status.Admission.ClusterQueue), State: "QuotaReserved"}
+	if workload.IsAdmitted(obj) {
+		answer.State = "Admitted"
+	}
+	for _, set := range obj.Status.Admission.PodSetAssignments {
+		flavors := map[string]string{}
+		for name, flavor := range set.Flavors {
+			flavors[string(name)] = string(flavor)
+		}
+		count := int32(0)
+		if set.Count != nil {
+			count = *set.Count
+		}
+		answer.PodSets = append(answer.PodSets, podSetAnswer{string(set.Name), count, flavors})
+	}
+	return answer
+}
+
+func placesOf(dump map[kueue.ClusterQueueReference][]workload.Reference) map[string]bool {
+	found := map[string]bool{}
+	for _, names := range dump {
+		for _, name := range names {
+			found[string(name)] = true
+		}
+	}
+	return found
+}
+
