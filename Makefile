@@ -12,7 +12,7 @@ VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev shell run test check bench page editor versions kueue-suite kueue-cycles cluster soak living in-flight faults endurance year pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
+.PHONY: help install dev shell run test check bench page editor versions kueue-suite kueue-scheduler cluster soak living in-flight faults endurance year pending load fuzz reference docs schemas lock wheel test-wheel image sbom clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | column -t -s '|'
@@ -73,8 +73,8 @@ kueue-suite: dev ## Kueue's own tests against Sluice; KUEUE=dir of a copy, SUITE
 	$(BIN)/python -m tests.controlplane build
 	$(BIN)/python -m tests.kueue_suite $(KUEUE) $(SUITES) $(ARGS)
 
-kueue-cycles: dev ## random clusters, one cycle each by Kueue's scheduler and by ours; KUEUE=dir of a copy, ARGS="--count 20000"
-	$(BIN)/python -m tests.kueue_cycle $(KUEUE) $(ARGS)
+kueue-scheduler: dev ## random clusters, by Kueue's own scheduler and by ours; KUEUE=dir of a copy, ARGS="--count 20000" or --traces
+	$(BIN)/python -m tests.kueue_scheduler $(KUEUE) $(ARGS)
 
 cluster: dev ## a real local control plane with Sluice in it, until Ctrl-C
 	$(BIN)/python -m tests.controlplane up $(ARGS)

@@ -59,7 +59,7 @@ def memory_of(state: State) -> Memory:
     """Return the memory of a state."""
     assert state.rules is not None
     state.bind(state.rules)
-    for pending_queue in state.changes.wake(state.rules, state.by_tree, all_retried=False):
+    for pending_queue in state.changes.wake(state.rules, state.by_tree):
         state.ready[pending_queue.node.tree] = None
     entries = [e for pending_queue in state.by_queue.values() for e in pending_queue.waiting()]
     return Memory(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webhook.queue.events import Definition
 from webhook.queue.model import AdmissionCheck, ClusterQueue, Cohort, Flavor, LocalQueue, Namespace
-from webhook.queue.pending.queue import Entry, LaneKeys, PendingQueue, Status
+from webhook.queue.pending.queue import Entry, HeadVerdict, LaneKeys, PendingQueue, Status
 from webhook.queue.pending.reorder import reorder
 from webhook.queue.quota.forest import Rebuilt
 from webhook.queue.quota.tree import Tree, TreeNode
@@ -155,9 +155,13 @@ def _move(state: State, node: TreeNode, strays: list[Entry]) -> PendingQueue:
 def _forget_numbers(pending_queue: PendingQueue) -> None:
     """Drop the reasons why heads did not fit, because the flavors and resources of the tree changed."""
     for entry in pending_queue.waiting():
-        entry.verdict = None
+        entry.verdict = _without_numbers(entry.verdict)
     for equivalence in pending_queue.classes.values():
-        equivalence.verdict, equivalence.watch = None, ()
+        equivalence.verdict, equivalence.watch = _without_numbers(equivalence.verdict), ()
+
+
+def _without_numbers(verdict: HeadVerdict | None) -> HeadVerdict | None:
+    return verdict if verdict is not None and verdict.assignment is None else None
 
 
 def _orders_otherwise(state: State, before: ClusterQueue, after: ClusterQueue) -> bool:

@@ -21,7 +21,7 @@ from webhook.queue.events import (
 )
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
-from webhook.queue.pending.cohort_retry import CohortRetry
+from webhook.queue.pending.cohort_retry import CohortRetry, retried
 from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
 from webhook.queue.pending.queue import Entry, EquivalenceClass, HeadVerdict, PendingQueue, Status
@@ -381,7 +381,8 @@ class State(Definitions):
         follow_usage(self)
         if all_retried:
             self.cohort_retry.retry(self.by_tree, self.changes)
-        for pending_queue in self.changes.wake(self.rules, self.by_tree, all_retried=all_retried):
+        as_kueue = retried(self) if all_retried else None
+        for pending_queue in self.changes.wake(self.rules, self.by_tree, retried=as_kueue):
             self.ready[pending_queue.node.tree] = None
 
     def move(self, entry: Entry) -> None:

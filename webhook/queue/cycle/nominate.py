@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from webhook.queue.decisions import Reason
-from webhook.queue.flavors.node_match import selects
 from webhook.queue.flavors.partial_admission import with_largest_counts
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.flavors.search import Assignment, Search
+from webhook.queue.pending.namespace_selector import takes
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
 from webhook.queue.preemption.fair_victim_search import FairVictimSearch
@@ -47,9 +47,7 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     if pending_queue.inactive:
         message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
         return HeadVerdict(Reason.SUSPENDED, HeadOutcome.SUSPENDED, message)
-    namespace = state.namespaces.get(workload.namespace)
-    selector = pending_queue.queue.namespace_selector
-    if selector is None or (selector.match_expressions and not (namespace and selects(selector, namespace.labels))):
+    if not takes(pending_queue.queue, workload.namespace, state):
         message = "workload namespace doesn't match ClusterQueue selector"
         return HeadVerdict(Reason.MISCONFIGURED, HeadOutcome.NAMESPACE_MISMATCH, message)
     if workload.problem:

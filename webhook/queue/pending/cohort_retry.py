@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from webhook.queue.pending.queue import PendingQueue
-from webhook.queue.pending.wakeup import Changes
+from webhook.queue.definitions import Definitions
+from webhook.queue.pending.namespace_selector import takes
+from webhook.queue.pending.queue import EquivalenceClass, PendingQueue
+from webhook.queue.pending.wakeup import Changes, Retried
 from webhook.queue.quota.tree import Tree
 
 QueueStatus = tuple[object, ...]
 
 
 class CohortRetry:
-    """The last seen statuses of queues that are not direct children of a root cohort."""
+    """The last seen statuses of queues."""
 
     __slots__ = ("_seen",)
 
@@ -24,10 +26,15 @@ class CohortRetry:
         self._seen: dict[str, QueueStatus] = {}
 
     def retry(self, by_tree: Mapping[Tree, Sequence[PendingQueue]], changes: Changes) -> None:
-        """Retry the trees of queues whose status changed since the last call, as Kueue does after events and cycles."""
+        """Do what Kueue does where the status of a queue changed since the last call, by events or in a cycle.
+
+        Its own searches for flavors begin again; below the children of a root, the whole tree is retried.
+        """
         for tree, pending_queues in by_tree.items():
             others = [pending_queue for pending_queue in pending_queues if self._is_another(pending_queue)]
-            if others:
+            for pending_queue in others:
+                pending_queue.generation += 1
+            if any(len(pending_queue.node.path) > 2 for pending_queue in others):
                 changes.retry[tree] = None
                 for pending_queue in pending_queues:
                     pending_queue.generation += 1
@@ -35,7 +42,17 @@ class CohortRetry:
     def _is_another(self, pending_queue: PendingQueue) -> bool:
         name, status = pending_queue.queue.name, _status(pending_queue)
         before, self._seen[name] = self._seen.get(name), status
-        return before != status and len(pending_queue.node.path) > 2
+        return before != status
+
+
+def retried(definitions: Definitions) -> Retried:
+    """Return which parked classes Kueue retries: not those of a namespace that their queue does not take."""
+
+    def is_retried(equivalence: EquivalenceClass) -> bool:
+        head = equivalence.head()
+        return head is None or takes(equivalence.pending_queue.queue, head.workload.namespace, definitions)
+
+    return is_retried
 
 
 def _status(pending_queue: PendingQueue) -> QueueStatus:

@@ -6,7 +6,7 @@ its own queue released quota; otherwise another look would give the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -16,6 +16,7 @@ from webhook.queue.quota.tree import Tree
 from webhook.queue.rules import Reach, Rules, Variant, Victim
 
 PendingQueues = Mapping[Tree, Sequence[PendingQueue]]
+Retried = Callable[[EquivalenceClass], bool]
 MANY: Final = 50
 """With more new holders than this, asking about each costs as much as looking at the class."""
 
@@ -118,14 +119,16 @@ class Changes:
         for gone in (self.moved, self.retry, self.rebuilt, self.reclaiming):
             gone.pop(old, None)
 
-    def wake(self, rules: Rules, pending_queues: PendingQueues, *, all_retried: bool) -> Iterator[PendingQueue]:
-        """Make classes active that may fit now, and yield their queues; `all_retried` as in `State.awake`.
+    def wake(
+        self, rules: Rules, pending_queues: PendingQueues, *, retried: Retried | None = None
+    ) -> Iterator[PendingQueue]:
+        """Make classes active that may fit now, and yield their queues; with `retried`, those that Kueue would retry.
 
         `by_watch` becomes the set of classes that were woken only because an amount became available.
         """
-        retried, self.retry = self.retry, {}
-        if all_retried:
-            yield from self._retry(queue for tree in retried for queue in pending_queues.get(tree, ()))
+        trees, self.retry = self.retry, {}
+        if retried is not None:
+            yield from self._retry((queue for tree in trees for queue in pending_queues.get(tree, ())), retried)
             self.freed, self.moved, self.arrived = {}, {}, {}
         else:
             yield from self._retry(queue for tree in self.rebuilt for queue in pending_queues.get(tree, ()))
@@ -174,11 +177,11 @@ class Changes:
                 woken.update(dict.fromkeys(helped))
         return woken, sure
 
-    def _retry(self, pending_queues: Iterable[PendingQueue]) -> Iterator[PendingQueue]:
-        """Make every parked class of some queues active, and yield the queues that had one."""
+    def _retry(self, pending_queues: Iterable[PendingQueue], retried: Retried | None = None) -> Iterator[PendingQueue]:
+        """Make parked classes of some queues active, all or those `retried`, and yield the queues that had one."""
         self.by_watch = set()
         for pending_queue in pending_queues:
-            for equivalence in list(pending_queue.parked):
+            for equivalence in [each for each in pending_queue.parked if retried is None or retried(each)]:
                 self.forget(equivalence)
                 pending_queue.wake(equivalence)
                 yield pending_queue

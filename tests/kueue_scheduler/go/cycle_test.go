@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/featuregate"
 	testingclock "k8s.io/utils/clock/testing"
@@ -106,30 +107,12 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 		gates[featuregate.Feature(name)] = enabled
 	}
 	features.SetFeatureGatesDuringTest(t, gates)
-	log := logr.Discard()
-	if testing.Verbose() {
-		_, log = utiltesting.ContextWithLog(t)
-	}
+	log := logOf(t)
 	ctx := logr.NewContext(context.Background(), log)
 
 	builder := utiltesting.NewClientBuilder().WithStatusSubresource(&kueue.Workload{}).WithInterceptorFuncs(
 		interceptor.Funcs{SubResourcePatch: utiltesting.TreatSSAAsStrategicMerge})
-	scheme := utiltesting.NewFakeClient().Scheme()
-	var objects []client.Object
-	for _, raw := range asked.Objects {
-		var kind struct{ APIVersion, Kind string }
-		if err := json.Unmarshal(raw, &kind); err != nil {
-			t.Fatal(err)
-		}
-		obj, err := scheme.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(raw, obj); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, obj.(client.Object))
-	}
+	objects := objectsOf(t, asked.Objects)
 	cl := builder.WithObjects(objects...).Build()
 
 	fairSharing := &config.FairSharing{}
@@ -187,43 +170,84 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 			break
 		}
 	}
-	return answerOf(t, asked, cl, queues)
+	return answerOf(t, asked, objects, cl, queues)
 }
 
-func answerOf(t *testing.T, asked *cycleCase, cl client.Client, queues *qcache.Manager) *cycleAnswer {
-	answer := &cycleAnswer{asked.ID, map[string]admittedAnswer{}, map[string]string{}, map[string]string{},
-		map[string]pendingAnswer{}}
-	before := map[string]*kueue.Workload{}
-	names := map[string]string{}
-	for _, raw := range asked.Objects {
-		var obj kueue.Workload
-		if json.Unmarshal(raw, &obj) == nil && obj.Kind == "Workload" {
-			name := obj.Namespace + "/" + obj.Name
-			before[name], names[string(obj.UID)] = &obj, name
+// logOf is Kueue's own log with `-test.v`: what it evaluates, and why. Otherwise it would take most of the time.
+func logOf(t *testing.T) logr.Logger {
+	if !testing.Verbose() {
+		return logr.Discard()
+	}
+	_, log := utiltesting.ContextWithLog(t)
+	return log
+}
+
+// objectsOf reads objects of any kind that Kueue knows.
+func objectsOf(t *testing.T, raws []json.RawMessage) []client.Object {
+	scheme := utiltesting.NewFakeClient().Scheme()
+	var objects []client.Object
+	for _, raw := range raws {
+		var kind struct{ APIVersion, Kind string }
+		if err := json.Unmarshal(raw, &kind); err != nil {
+			t.Fatal(err)
+		}
+		obj, err := scheme.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, obj); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, obj.(client.Object))
+	}
+	return objects
+}
+
+func answerOf(t *testing.T, asked *cycleCase, objects []client.Object, cl client.Client, queues *qcache.Manager) *cycleAnswer {
+	before, after := map[string]*kueue.Workload{}, map[string]*kueue.Workload{}
+	for _, object := range objects {
+		if obj, is := object.(*kueue.Workload); is {
+			before[obj.Namespace+"/"+obj.Name] = obj
 		}
 	}
-	var after kueue.WorkloadList
-	if err := cl.List(context.Background(), &after); err != nil {
+	var list kueue.WorkloadList
+	if err := cl.List(context.Background(), &list); err != nil {
 		t.Fatal(err)
 	}
+	for i := range list.Items {
+		after[list.Items[i].Namespace+"/"+list.Items[i].Name] = &list.Items[i]
+	}
+	answer := decidedBetween(before, after, queues)
+	answer.ID = asked.ID
+	return answer
+}
+
+// decidedBetween says what a cycle made of workloads.
+func decidedBetween(before, after map[string]*kueue.Workload, queues *qcache.Manager) *cycleAnswer {
+	answer := &cycleAnswer{"", map[string]admittedAnswer{}, map[string]string{}, map[string]string{},
+		map[string]pendingAnswer{}}
+	names := map[string]string{}
+	for name, obj := range before {
+		names[string(obj.UID)] = name
+	}
 	active, parked := placesOf(queues.Dump()), placesOf(queues.DumpInadmissible())
-	for i := range after.Items {
-		obj := &after.Items[i]
-		name := obj.Namespace + "/" + obj.Name
+	for name, obj := range after {
 		old := before[name]
 		preempted := meta.FindStatusCondition(obj.Status.Conditions, kueue.WorkloadPreempted)
-		if preempted != nil && !meta.IsStatusConditionTrue(old.Status.Conditions, kueue.WorkloadPreempted) {
+		if preempted != nil && preempted.Status == metav1.ConditionTrue &&
+			!meta.IsStatusConditionTrue(old.Status.Conditions, kueue.WorkloadPreempted) {
 			answer.Preempted[name] = preempted.Reason
 			if found := preemptorUID.FindStringSubmatch(preempted.Message); found != nil {
 				answer.PreemptedBy[name] = names[found[1]]
 			}
 		}
 		switch {
+		case meta.IsStatusConditionTrue(obj.Status.Conditions, kueue.WorkloadFinished):
 		case workload.HasQuotaReservation(obj):
 			if !workload.HasQuotaReservation(old) {
 				answer.Admitted[name] = admissionOf(obj)
 			}
-		case !meta.IsStatusConditionTrue(obj.Status.Conditions, kueue.WorkloadFinished):
+		default:
 			detail := pendingAnswer{Queue: "none"}
 			if active[name] {
 				detail.Queue = "active"

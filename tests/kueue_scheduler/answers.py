@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.api.snapshot.quota import milliseconds
-from webhook.offline.plan.batch import answer_case
+from webhook.offline.plan.batch import answer_case, answer_trace
 
 Case = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -48,3 +48,20 @@ def known(case: Case, mine: Answer, theirs: Mapping[str, Any]) -> str:
         if not any(theirs["pendingDetail"][name]["message"] for name in apart):
             return "parked unseen: alike by what they request and where, or by how their pods are written"
     return ""
+
+
+def ours_of_trace(trace: Case) -> list[Answer]:
+    """Live through a trace as `sluice plan --traces` does."""
+    moments = tuple(milliseconds(step["now"]) for step in trace["steps"])
+    return [_step(step) for step in answer_trace(trace, moments)["steps"]]
+
+
+def steps_of(trace: Case) -> list[Answer]:
+    """What Kueue decided in each step."""
+    return [_step(step["expect"]) for step in trace["steps"]]
+
+
+def _step(answer: Mapping[str, Any]) -> Answer:
+    """What is compared of a step: not the places, where equal workloads are parked one by one or together."""
+    made = decided(answer)
+    return {**made, "pending": sorted(made["pending"])}
