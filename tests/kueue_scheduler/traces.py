@@ -10,11 +10,11 @@ from collections.abc import Callable
 from copy import deepcopy
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from tests.kueue_scheduler.cases import COHORTS, NOW, Draw, Object, stamp
 
-STOPS: Final = ("None", "None", "Hold", "HoldAndDrain")
+EDITS = ("quota", "quota", "stop", "cohort", "preemption", "fungibility", "selector", "weight")
 
 
 def trace(seed: int) -> dict[str, Any]:
@@ -36,6 +36,7 @@ class Life(Draw):
     def __init__(self, random: Random) -> None:
         super().__init__(random)
         self.resources = self.resources[:2]
+        self.labelled, self.tainted = self.labelled and self.chance(0.4), self.tainted and self.chance(0.4)
         self.cohort_objects: list[Object] = []
         self.queues: list[Object] = []
         self.local: list[Object] = []
@@ -47,9 +48,16 @@ class Life(Draw):
         self.queues, self.cohort_objects, self.local = by_kind.values()
         for queue in self.queues:
             _simplify(queue["spec"])
+            queue["spec"] |= {"namespaceSelector": {}, "stopPolicy": "None"}
+            if self.chance(0.6):
+                queue["spec"]["preemption"] |= {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+            for group in queue["spec"]["resourceGroups"]:
+                for flavor in group["flavors"]:
+                    for quota in flavor["resources"]:
+                        quota["nominalQuota"] = str(self.number(3, 9))
         for local in self.local:
             local["spec"]["stopPolicy"] = "None"
-        return [o for o in made if o["kind"] != "AdmissionCheck" and not _half_way(o)]
+        return deepcopy([o for o in made if o["kind"] != "AdmissionCheck" and not _half_way(o)])
 
     def events(self, step: int, now: datetime) -> list[Object]:
         """What happens in a step."""
@@ -64,8 +72,9 @@ class Life(Draw):
             made.append({"deleteAny": self.number(0, 99)})
         if self.chance(0.06):
             made.append({"priorityAny": [self.number(0, 99), self.one([-10, 0, 50, 100])]})
+        held = [queue for queue in self.queues if queue["spec"]["stopPolicy"] != "None"]
         if self.chance(0.2):
-            made.append({"apply": self.edited(self.one(self.queues), self.edit)})
+            made.append({"apply": self.edited(self.one(held or self.queues), self.edit)})
         if self.cohort_objects and self.chance(0.06):
             made.append({"apply": self.edited(self.one(self.cohort_objects), self.edit_cohort)})
         return made
@@ -82,6 +91,9 @@ class Life(Draw):
         made = self.workload(0, self.local, self.queues)
         made.pop("status", None)
         made["spec"].pop("active", None)
+        if self.chance(0.6):
+            del made["spec"]["podSets"][1:]
+        made["spec"]["priority"] = self.one([-10, 0, 50, 100, 100])
         made["metadata"] |= {"name": name, "uid": f"uid-{self.number(100, 999)}-{name}", "creationTimestamp": created}
         return made
 
@@ -90,7 +102,7 @@ class Life(Draw):
         other = self.cluster_queue(queue["metadata"]["name"])["spec"]
         _simplify(other)
         spec = queue["spec"]
-        match self.one(["quota", "quota", "stop", "stop", "cohort", "preemption", "fungibility", "selector", "weight"]):
+        match self.one(EDITS):
             case "quota":
                 quota = self.one(self.one(self.one(spec["resourceGroups"])["flavors"])["resources"])
                 quota["nominalQuota"] = str(self.number(0, 12))
@@ -99,7 +111,8 @@ class Life(Draw):
                     if self.chance(0.25):
                         quota[limit] = str(self.number(0, 6))
             case "stop":
-                spec["stopPolicy"] = self.one(STOPS)
+                stopped = spec["stopPolicy"] != "None"
+                spec["stopPolicy"] = "None" if stopped else self.one(["Hold", "HoldAndDrain"])
             case "cohort":
                 spec["cohortName"] = self.one(COHORTS)
             case "preemption":
