@@ -9,17 +9,18 @@ from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.small_cluster import JOB, job, make_controller, queues
 from tests.patience import PATIENCE, until
 from webhook.cluster.api.client import Client, Pace
-from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, WORKLOAD
 from webhook.cluster.api.live_store import LiveStore
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 
 pytestmark = pytest.mark.cluster
+NOW = "2026-01-01T00:00:00Z"
 UPDATE = {"name": "main", "annotations": {"capacity": "c-1"}, "nodeSelector": {"kubernetes.io/os": "linux"}}
 
 
 def objects(namespace):
-    """The queues of a namespace, with a check that only the test answers."""
+    """The queues of a namespace, with a check whose controller is the test."""
     check = f"check-{namespace}"
     flavor, queue, local = queues("1", admissionChecksStrategy={"admissionChecks": [{"name": check}]})[1:]
     flavor["metadata"]["name"], queue["metadata"]["name"] = f"f-{namespace}", f"cq-{namespace}"
@@ -79,6 +80,9 @@ def test_a_job_goes_through_both_phases(control_plane, namespace, kueue):  # noq
         cluster = Cluster(store, namespace)
         for obj in objects(namespace):
             await store.create(obj)
+        active = [{"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}]
+        status = {"status": {"conditions": active}}
+        await store.patch(ADMISSION_CHECK, f"check-{namespace}", None, status, subresource="status")
         view.start()
         controller.start()
         try:
