@@ -35,13 +35,15 @@ def known(case: Case, mine: Answer, theirs: Mapping[str, Any]) -> str:
 
     All but the last are rows of `docs/compatibility.md`.
     """
+    kueues = decided(theirs)
     queues = [o["spec"] for o in case["objects"] if o["kind"] == "ClusterQueue"]
     lost = any(row["message"] == NO_LONGER_FITS for row in theirs["pendingDetail"].values())
     if lost and any(queue["flavorFungibility"].get("preference") for queue in queues):
         return "preference of flavors"
-    if any("pods" in group["coveredResources"] for queue in queues for group in queue["resourceGroups"]):
+    covered = {name for queue in queues for group in queue["resourceGroups"] for name in group["coveredResources"]}
+    if "pods" in covered and (lost or mine["preempted"] != kueues["preempted"]):
         return "pods of a preemptor"
-    if {**mine, "pending": 0} == {**decided(theirs), "pending": 0}:
+    if (mine["admitted"], mine["preempted"]) == (kueues["admitted"], kueues["preempted"]):
         if not case.get("featureGates", {}).get("FlavorFungibility", True):
             return "without FlavorFungibility nothing is parked"
         apart = [name for name, place in mine["pending"].items() if place != theirs["pendingDetail"][name]["queue"]]

@@ -1,10 +1,8 @@
 package scheduler
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"os"
 	"reflect"
 	"slices"
 	"sort"
@@ -61,38 +59,17 @@ type stepAnswer struct {
 	PendingDetail map[string]pendingAnswer  `json:"pendingDetail"`
 }
 
-// TestSluiceTraces lives through each JSON line of the file SLUICE_CASES and writes it, with what Kueue decided in each
-// step, to the file SLUICE_ANSWERS.
+// TestSluiceTraces lives through traces and answers each by itself, with what Kueue decided in each step.
 func TestSluiceTraces(t *testing.T) {
-	in, err := os.Open(os.Getenv("SLUICE_CASES"))
-	if err != nil {
-		t.Skip("SLUICE_CASES names no file")
-	}
-	defer in.Close()
-	out, err := os.Create(os.Getenv("SLUICE_ANSWERS"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
 	ctrl.SetLogger(logr.Discard())
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 64<<20)
-	answers := json.NewEncoder(out)
-	for lines.Scan() {
+	answerLines(t, func(t *testing.T, line []byte) any {
 		var lived trace
-		if err := json.Unmarshal(lines.Bytes(), &lived); err != nil {
+		if err := json.Unmarshal(line, &lived); err != nil {
 			t.Fatal(err)
 		}
-		t.Run(lived.ID, func(t *testing.T) {
-			live(t, &lived)
-			if err := answers.Encode(lived); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+		live(t, &lived)
+		return lived
+	})
 }
 
 // cluster is Kueue without its API server: what the informers would tell is found by comparing objects.
