@@ -63,9 +63,8 @@ class Life(Draw):
         """What happens in a step."""
         made: list[Object] = []
         for number in range(self.one([0, 0, 1, 1, 2])):
-            created = stamp(
-                now - timedelta(seconds=2 - number)
-            )  # no two at once: those Sluice orders by name, Kueue by uid
+            # No two at once: those Sluice orders by name, Kueue by uid.
+            created = stamp(now - timedelta(seconds=2 - number))
             made.append({"apply": self.arrival(f"n{step:02}{number}", created)})
         made += [{"finishAny": self.number(0, 99)} for _ in range(self.one([0, 0, 1, 1, 2]))]
         if self.chance(0.08):

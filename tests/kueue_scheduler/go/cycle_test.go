@@ -171,14 +171,32 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 		WithClock(t, clock), WithPreemptionExpectations(preemptexpectations.New()))
 	var routines sync.WaitGroup
 	scheduler.setAdmissionRoutineWrapper(routine.NewWrapper(func() { routines.Add(1) }, func() { routines.Done() }))
+	runCycle(ctx, scheduler, cache, queues, &routines)
+	return answerOf(t, asked, objects, cl, queues)
+}
+
+// runCycle runs one cycle, unless no active queue has a head: a cycle would wait for one.
+func runCycle(ctx context.Context, scheduler *Scheduler, cache *schdcache.Cache, queues *qcache.Manager, routines *sync.WaitGroup) {
 	for name, heads := range queues.Dump() {
-		if len(heads) > 0 && cache.ClusterQueueActive(name) { // without a head, a cycle waits for one
+		if len(heads) > 0 && cache.ClusterQueueActive(name) {
 			scheduler.schedule(ctx)
 			routines.Wait()
-			break
+			return
 		}
 	}
-	return answerOf(t, asked, objects, cl, queues)
+}
+
+// workloadsOf gives all Workloads, by namespace and name.
+func workloadsOf(t *testing.T, cl client.Client) map[string]*kueue.Workload {
+	var list kueue.WorkloadList
+	if err := cl.List(context.Background(), &list); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*kueue.Workload{}
+	for i := range list.Items {
+		found[list.Items[i].Namespace+"/"+list.Items[i].Name] = &list.Items[i]
+	}
+	return found
 }
 
 // logOf is Kueue's own log with `-test.v`: what it evaluates, and why. Otherwise it would take most of the time.
@@ -212,20 +230,13 @@ func objectsOf(t *testing.T, raws []json.RawMessage) []client.Object {
 }
 
 func answerOf(t *testing.T, asked *cycleCase, objects []client.Object, cl client.Client, queues *qcache.Manager) *cycleAnswer {
-	before, after := map[string]*kueue.Workload{}, map[string]*kueue.Workload{}
+	before := map[string]*kueue.Workload{}
 	for _, object := range objects {
 		if obj, is := object.(*kueue.Workload); is {
 			before[obj.Namespace+"/"+obj.Name] = obj
 		}
 	}
-	var list kueue.WorkloadList
-	if err := cl.List(context.Background(), &list); err != nil {
-		t.Fatal(err)
-	}
-	for i := range list.Items {
-		after[list.Items[i].Namespace+"/"+list.Items[i].Name] = &list.Items[i]
-	}
-	answer := decidedBetween(before, after, queues)
+	answer := decidedBetween(before, workloadsOf(t, cl), queues)
 	answer.ID = asked.ID
 	return answer
 }

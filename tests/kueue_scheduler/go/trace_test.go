@@ -173,13 +173,7 @@ func (c *cluster) step(s *step) {
 	}
 	c.retry()
 	before := c.allWorkloads()
-	for name, heads := range c.queues.Dump() {
-		if len(heads) > 0 && c.cache.ClusterQueueActive(name) {
-			c.scheduler.schedule(c.ctx)
-			c.routines.Wait()
-			break
-		}
-	}
+	runCycle(c.ctx, c.scheduler, c.cache, c.queues, c.routines)
 	c.settle()
 	s.Expect, s.Ends = c.answer(before), nil
 }
@@ -207,23 +201,20 @@ func (c *cluster) written(what string, raw json.RawMessage) map[string]json.RawM
 	}
 	sort.Strings(names)
 	obj := now[names[number%len(names)]]
-	var event any
 	switch what {
 	case "finishAny":
 		return map[string]json.RawMessage{"finish": c.raw(obj.Namespace + "/" + obj.Name)}
 	case "deleteAny":
-		event = map[string]string{"kind": "Workload", "namespace": obj.Namespace, "name": obj.Name}
-		return map[string]json.RawMessage{"delete": c.raw(event)}
+		gone := map[string]string{"kind": "Workload", "namespace": obj.Namespace, "name": obj.Name}
+		return map[string]json.RawMessage{"delete": c.raw(gone)}
 	default:
-		event = map[string]any{
+		obj.Spec.Priority = new(int32(priority))
+		return map[string]json.RawMessage{"apply": c.raw(map[string]any{
 			"apiVersion": kueue.SchemeGroupVersion.String(), "kind": "Workload",
 			"metadata": map[string]any{"name": obj.Name, "namespace": obj.Namespace, "uid": obj.UID,
 				"creationTimestamp": obj.CreationTimestamp},
 			"spec": obj.Spec,
-		}
-		obj.Spec.Priority = new(int32(priority))
-		event.(map[string]any)["spec"] = obj.Spec
-		return map[string]json.RawMessage{"apply": c.raw(event)}
+		})}
 	}
 }
 
@@ -446,13 +437,7 @@ func (c *cluster) workload(name string) *kueue.Workload {
 }
 
 func (c *cluster) allWorkloads() map[string]*kueue.Workload {
-	var list kueue.WorkloadList
-	c.must(c.client.List(c.ctx, &list))
-	found := map[string]*kueue.Workload{}
-	for i := range list.Items {
-		found[list.Items[i].Namespace+"/"+list.Items[i].Name] = &list.Items[i]
-	}
-	return found
+	return workloadsOf(c.t, c.client)
 }
 
 func (c *cluster) answer(before map[string]*kueue.Workload) *stepAnswer {
