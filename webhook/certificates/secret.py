@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from webhook.certificates.rotation import Held, Step, due, mark
 from webhook.cluster.api.release_owner import owned
 from webhook.cluster.clocks import Clocks
-from webhook.cluster.webhooks.trust import trusting
+from webhook.cluster.webhooks.ca_bundle import trusting
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore

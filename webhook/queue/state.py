@@ -21,7 +21,7 @@ from webhook.queue.events import (
 )
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
-from webhook.queue.pending.cohort_retry import CohortRetry, retried
+from webhook.queue.pending.retry_by_status import RetryByStatus, retried
 from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
 from webhook.queue.pending.queue import Entry, EquivalenceClass, HeadVerdict, PendingQueue, Status
@@ -59,7 +59,7 @@ class State(Definitions):
         self.changed_trees: dict[Tree, None] = {}
         self.cycle = 0
         self.suspended: dict[Tree, Suspended[Any]] = {}
-        self.cohort_retry = CohortRetry()
+        self.retry_by_status = RetryByStatus()
         self.changes = Changes()
         self.accounting = Accounting()
         self.timing = RuleTiming()
@@ -380,7 +380,7 @@ class State(Definitions):
             reorder(self, self.entries.values())
         follow_usage(self)
         if all_retried:
-            self.cohort_retry.retry(self.by_tree, self.changes)
+            self.retry_by_status.retry(self.by_tree, self.changes)
         as_kueue = retried(self) if all_retried else None
         for pending_queue in self.changes.wake(self.rules, self.by_tree, retried=as_kueue):
             self.ready[pending_queue.node.tree] = None

@@ -50,7 +50,7 @@ def decide(
     state.cycle = last
     schedule_evictions(state, log)
     if cycles is not None:
-        state.cohort_retry.retry(state.by_tree, state.changes)
+        state.retry_by_status.retry(state.by_tree, state.changes)
     return Decisions(
         tuple(log.admitted),
         tuple(log.preempted),

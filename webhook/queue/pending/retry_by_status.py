@@ -17,7 +17,7 @@ from webhook.queue.quota.tree import Tree
 QueueStatus = tuple[object, ...]
 
 
-class CohortRetry:
+class RetryByStatus:
     """The last seen statuses of queues."""
 
     __slots__ = ("_seen",)
