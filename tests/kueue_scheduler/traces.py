@@ -57,6 +57,9 @@ class Life(Draw):
                         quota["nominalQuota"] = str(self.number(3, 9))
         for local in self.local:
             local["spec"]["stopPolicy"] = "None"
+        for shrunk in (o for o in made if o.get("status", {}).get("reclaimablePods")):
+            for pods in shrunk["spec"]["podSets"]:  # Kueue asks for the pods that are done again, in part
+                pods.pop("minCount", None)
         return deepcopy([o for o in made if o["kind"] != "AdmissionCheck" and not _half_way(o)])
 
     def events(self, step: int, now: datetime) -> list[Object]:

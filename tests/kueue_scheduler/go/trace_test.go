@@ -363,18 +363,19 @@ func (c *cluster) told() bool {
 			}
 		}
 	}
-	if c.toldOfWorkloads() {
-		moved = true
-		for i := range queues.Items {
+	changed := c.toldOfWorkloads()
+	for i := range queues.Items {
+		if changed[kueue.ClusterQueueReference(queues.Items[i].Name)] {
 			_, err := c.clusterQs.Reconcile(c.ctx, request("", queues.Items[i].Name))
 			c.must(err)
 		}
 	}
-	return moved
+	return moved || len(changed) > 0
 }
 
-func (c *cluster) toldOfWorkloads() bool {
-	moved, now := false, c.allWorkloads()
+// toldOfWorkloads gives the queues of the workloads that changed: theirs alone are counted again.
+func (c *cluster) toldOfWorkloads() map[kueue.ClusterQueueReference]bool {
+	changed, now := map[kueue.ClusterQueueReference]bool{}, c.allWorkloads()
 	var names []string
 	for name := range now {
 		names = append(names, name)
@@ -400,10 +401,24 @@ func (c *cluster) toldOfWorkloads() bool {
 		default:
 			continue
 		}
-		moved = true
+		if old != nil {
+			changed[c.queueOf(old.(*kueue.Workload))] = true
+		}
+		if obj != nil {
+			changed[c.queueOf(obj)] = true
+		}
 		c.reconcileWorkload(name)
 	}
-	return moved
+	return changed
+}
+
+// queueOf is the ClusterQueue that a workload holds quota of or waits in, "" for none.
+func (c *cluster) queueOf(obj *kueue.Workload) kueue.ClusterQueueReference {
+	if workload.HasQuotaReservation(obj) {
+		return obj.Status.Admission.ClusterQueue
+	}
+	name, _ := c.queues.ClusterQueueForWorkload(obj)
+	return name
 }
 
 func (c *cluster) reconcileWorkload(name string) {

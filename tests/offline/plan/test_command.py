@@ -152,6 +152,26 @@ def test_where_run_times_are_known_the_start_is_told():
     assert "earliest start 2026-01-15T13:00:00Z" in run(text=text)
 
 
+def test_pods_that_are_done_are_not_asked_for_again_in_part():
+    """Of a pod set of 3 pods with one done, and one that may start with half of its pods, 2 and 2 of 8 GPUs start."""
+    pods = "template: {spec: {containers: [{name: c, resources: {requests: {nvidia.com/gpu: 2}}}]}}"
+    halves = f"""
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {{name: halves, namespace: lab, uid: halves, creationTimestamp: "2026-01-15T08:00:00Z"}}
+spec:
+  queueName: team
+  podSets:
+  - {{name: whole, count: 3, {pods}}}
+  - {{name: part, count: 4, minCount: 2, {pods}}}
+status:
+  reclaimablePods: [{{name: whole, count: 1}}]
+"""
+    (admitted,) = json.loads(run("-o", "json", text=QUEUES + halves))["admitted"]
+    assert [(p["name"], p["count"]) for p in admitted["podSets"]] == [("whole", 2), ("part", 2)]
+
+
 def test_cycles_are_those_of_kueue():
     """In a counted cycle one head of each queue is looked at, so two jobs that fit take two."""
     text = QUEUES + job("a", 1, NOW) + job("b", 1, NOW)

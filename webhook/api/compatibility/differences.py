@@ -62,6 +62,11 @@ DIFFERENCES: Final = (
         "none: a bug of Kueue",
     ),
     KueueDifference(
+        "a workload that is admitted in part does not request its `reclaimablePods` again",
+        "Kueue searches from the counts of the spec, and the job waits for quota of pods that are done",
+        "none: a bug of Kueue",
+    ),
+    KueueDifference(
         "without the gate FlavorFungibility a workload that cannot be admitted is parked",
         "Kueue looks at it again in every cycle",
         "none: the gate is on by default",
