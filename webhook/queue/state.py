@@ -21,11 +21,11 @@ from webhook.queue.events import (
 )
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
-from webhook.queue.pending.retry_by_status import RetryByStatus, retried
 from webhook.queue.pending.equivalence import fields_read, key_of_class
 from webhook.queue.pending.plans import Plans
 from webhook.queue.pending.queue import Entry, EquivalenceClass, HeadVerdict, PendingQueue, Status
 from webhook.queue.pending.reorder import follow_usage, reorder
+from webhook.queue.pending.retry_by_status import RetryByStatus, retried
 from webhook.queue.pending.timing import RuleTiming, Timers
 from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
