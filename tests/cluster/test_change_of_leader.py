@@ -1,16 +1,17 @@
 """Quota across a change of leader, and writes whose outcome nobody knows."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
 
+from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import JOB, job, make_controller, queues, small_cluster
 from tests.cluster.two_leaders import TIMES, Clock, Late, candidate
 from tests.patience import until
 from tests.queue.python_rules import KueueRules
-from webhook.cluster import fencing
+from webhook.cluster import controller, fencing
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
 from webhook.cluster.core.queue_core import QueueCore
@@ -48,6 +49,28 @@ def test_followers_write_nothing_and_take_over():
     peak, starts = asyncio.run(go())
     assert peak <= 2
     assert len(starts) == len(set(starts)) == 8
+
+
+def test_a_follower_sees_the_time_pass(monkeypatch):
+    """A back-off ends for its answers though no object changes: nobody leads who would write."""
+    monkeypatch.setattr(controller, "TICK", 0.1)
+
+    async def go():
+        store, core = MemoryStore(), QueueCore(KueueRules())
+        for obj in queues("2"):
+            await store.create(obj)
+        again = (datetime.now(UTC) + timedelta(seconds=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        await store.create({**workload("w"), "status": {"requeueState": {"requeueAt": again}}})
+        await candidate(store, "a").wait()
+        second, view, _ = make_controller(store, candidate(store, "b"), core=core)
+        view.start()
+        second.start()
+        await until(lambda: core.in_order("cq") == ["team-a/w"], "the back-off is over")
+        await second.stop()
+        await view.stop()
+        return second.leads
+
+    assert not asyncio.run(go())
 
 
 class Stumbling(QueueCore):

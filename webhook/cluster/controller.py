@@ -56,7 +56,7 @@ collected for the next round: of two workloads created together, the first is de
 SHORT: Final = 20
 """The pause after a round, as a multiple of its duration, if that is less: a round without writes is short."""
 TICK: Final = 5.0
-"""Seconds after which a round runs even without a change: rules may depend on the time."""
+"""Seconds after which a round runs, or a follower is updated, even without a change: rules may depend on the time."""
 FOLLOW_EVERY: Final = 0.1
 """Seconds between two updates of a replica that does not lead: a few changes at a time do not delay reviews."""
 AFTER_FAILURE: Final = 1.0
@@ -179,12 +179,13 @@ class Controller:
 
     async def _follow_until(self, leader: Leader) -> None:
         """Keep the core up to date until this replica leads, so that its gate knows the queues."""
-        waiting = asyncio.create_task(leader.wait(), name="wait for the lease")
+        waiting, followed = asyncio.create_task(leader.wait(), name="wait for the lease"), self._clocks.monotonic()
         try:
             while not waiting.done():
-                if self._dirty.is_set():
+                if self._dirty.is_set() or self._clocks.monotonic() - followed >= TICK:
                     self._dirty.clear()
                     await self._rounds.follow()
+                    followed = self._clocks.monotonic()
                 await asyncio.wait({waiting}, timeout=FOLLOW_EVERY)
             waiting.result()
         finally:

@@ -150,6 +150,7 @@ class State(Definitions):
     def _remove(self, entry: Entry) -> None:
         del self.entries[entry.key]
         self.outside.pop(entry.key, None)
+        self.due.pop(entry.key, None)
         local = local_of(entry.workload)
         del self.by_local[local][entry.key]
         if not self.by_local[local]:

@@ -56,7 +56,7 @@ class Core(Protocol):
         """Apply the recorded changes and return the decisions; `now` is in milliseconds since the epoch."""
 
     def follow(self, now: int) -> None:
-        """Apply the recorded changes without deciding; `now` is in milliseconds since the epoch."""
+        """Apply the recorded changes, and what the time changes, without deciding; `now` as in `decide`."""
 
     def knows(self, name: str, *, local: bool) -> bool:
         """Return whether a ClusterQueue, or the LocalQueue `namespace/name`, is in the state."""

@@ -126,10 +126,14 @@ class QueueCore:
         return made
 
     def follow(self, now: int) -> None:
-        """Apply the changes without deciding: for a replica that does not lead."""
+        """Apply the changes, and what the time changes, without deciding: for a replica that does not lead.
+
+        Its answers of what is pending are those of the leader, and what changed is not kept for a decision.
+        """
         at_once(self.catch_up(now))
         self._looked_at = {}
         self._state.bind(self._rules, now)
+        self._state.awake(now)
         if self._journal is not None:
             self._journal.end()
 
