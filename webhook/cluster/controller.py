@@ -133,7 +133,6 @@ class Controller:
             self._core.heard(old, new)
             self._upkeep.heard(gvk, old, new)
         self._publisher.heard(gvk, old, new)
-        self._provisioner.heard(gvk, old, new)
         if _is_waited_for(gvk, new):
             self._telling.hurry()
             self._publishing.hurry()
@@ -141,6 +140,7 @@ class Controller:
             self._dirty.set()
         if not self._leading:
             return
+        self._provisioner.heard(gvk, old, new)
         self._transitions.heard(gvk, old, new)
         subject = new if new is not None else old
         if subject is None:

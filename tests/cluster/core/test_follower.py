@@ -5,11 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.cluster.core.test_revision import workload
-from tests.cluster.small_cluster import queues
+from tests.cluster.small_cluster import below, make_controller, queues
+from tests.cluster.two_leaders import candidate
 from tests.queue.living import MINUTE, rules_of
 from tests.queue.python_rules import KueueRules
+from webhook.cluster.api.kinds import PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.queue.decisions import Reason
+from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 
 BEGIN = 1_767_225_600_000
@@ -78,3 +81,15 @@ def test_nothing_is_kept_of_what_is_gone(has_led):
     core.follow(BEGIN + 10 * MINUTE)
     state = core.state
     assert (state.due, state.changes.arrived, state.backoff.next(lambda at, key: True)) == ({}, {}, None)
+
+
+def test_nothing_is_to_be_told_of_what_is_gone():
+    """What a leader would tell Workloads, and ask for them, a follower does not note: a leader looks at all anew."""
+    store = MemoryStore()
+    follows, _, _ = make_controller(store, candidate(store, "b"))
+    made = workload("w")
+    request = below(made, {"kind": "ProvisioningRequest", "metadata": {"name": "r", "namespace": "team-a"}})
+    for old, new in ((None, made), (made, None)):
+        follows.heard(WORKLOAD, old, new)
+    follows.heard(PROVISIONING_REQUEST, request, None)
+    assert (follows._upkeep._due, follows._provisioner._due) == ({}, {})

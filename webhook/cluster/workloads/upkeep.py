@@ -95,6 +95,7 @@ class Upkeep:
             if new is not None:
                 self._due[key] = None
             else:
+                self._due.pop(key, None)
                 self._forget(key)
         elif (gvk.group, gvk.kind) in _AROUND and matters_to_core(gvk, old, new):
             self._causes[gvk.kind, *key_of(obj)] = None
