@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.queue.build import NS, job, queue, snapshot
 from tests.queue.living import HOUR, MINUTE, SECOND, arrivals, clusters, edited_queue, rule_names, rules_of
+from tests.queue.python_rules import KueueRules
 from webhook.diagnostics import SourceError
 from webhook.journal import writer as writer_module
 from webhook.journal.journal import Decider, Journal
@@ -125,6 +127,31 @@ def test_a_new_day_and_other_rules_begin_a_file(tmp_path):
     writer.end()
     assert writer.due(MONDAY + SECOND)
     writer.close()
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [DefinitionChanged(queue("a", 1, "all"))],
+        [WorkloadGone(f"{NS}/{name}") for name in "abc"],
+    ],
+    ids=["its queues are edited", "its heads are gone"],
+)
+def test_a_cycle_that_nobody_ends_does_not_stop_the_journal(tmp_path, events):
+    """The budget ran out in the middle of a cycle, and what it was about is not there any more: a new day begins."""
+    world = snapshot([queue(name, 0, "all") for name in "abc"], [job(name, name) for name in "abc"])
+    state, rules, writer = State.from_snapshot(world), KueueRules(), JournalWriter(tmp_path)
+    journal = Journal(writer, lambda: Decider("me", 1, Configured(), "sha256:0"), 1)
+    journal.round(state, rules, MONDAY)
+    decide(state, rules, MONDAY, budget=1)
+    assert state.suspended
+    for event in events:
+        state.apply(event)
+    while not decide(state, rules, MONDAY, budget=9).complete:
+        pass
+    journal.round(state, rules, MONDAY + 24 * HOUR)
+    writer.close()
+    assert len(journal_files([tmp_path])) == 2
 
 
 def test_a_file_is_full_while_records_keep_coming(tmp_path, monkeypatch):

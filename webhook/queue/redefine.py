@@ -105,6 +105,7 @@ def _move_queues(state: State, rebuilt: Rebuilt) -> list[Entry]:
     for tree, pending_queues in before.items():
         state.ready.pop(tree, None)
         state.changed_trees.pop(tree, None)
+        state.suspended.pop(tree, None)
         for pending_queue in pending_queues:
             del state.pending_queues[pending_queue.node]
     for name in [name for name in state.by_queue if name not in state.cluster_queues]:

@@ -103,6 +103,7 @@ def _run(current: Round, left: int, most: int) -> int:
             current.state.push(entry)
     if not goes_on:
         current.state.ready.pop(current.tree, None)
+        current.state.suspended.pop(current.tree, None)  # its heads may be gone
     return left
 
 
