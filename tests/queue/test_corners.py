@@ -10,7 +10,7 @@ from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import PendingPlace, Reason
-from webhook.queue.events import DefinitionChanged
+from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import pending
 from webhook.queue.model import (
     WEIGHT,
@@ -155,3 +155,14 @@ def test_a_namespace_that_changes_builds_no_tree_again() -> None:
     core.apply(DefinitionChanged(Namespace(NS, labels={"team": "x"})))
     assert names(decide(core, rules, 2)) == ["j"]
     assert core.trees is trees
+
+
+def test_a_time_that_was_set_often_is_kept_once() -> None:
+    """Each edit of a queue asks the `evict` rules again about all that run there; a deadline in a month is one time."""
+    core = state([queue("a")], [running(f"w{n}", "a", deadline=10**9) for n in range(3)])
+    for number in range(200):
+        core.apply(DefinitionChanged(queue("a", labels={"edit": str(number)})))
+        core.apply(WorkloadChanged(running("passing", "a", deadline=2 * 10**9)))
+        assert decide(core, RULES, number).next_at == 10**9
+        core.apply(WorkloadGone(f"{NS}/passing"))
+    assert len(core.evictions.passed(10**10)) < 30

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import Final
 
-from webhook.queue.pending.queue import PendingQueue
+from webhook.queue.pending.queue import SLACK, PendingQueue
 from webhook.queue.quota.accounting import Accounting
 from webhook.queue.rules import Rules
 
@@ -18,12 +18,16 @@ LOOK: Final = 60_000
 
 
 class Timers:
-    """Times at which something is due for a workload, in a heap; the caller says which still count."""
+    """Times at which something is due for a workload, in a heap; the caller says which still count.
 
-    __slots__ = ("_heap",)
+    Many may be set before the first of them comes, so the heap is rebuilt from those that count when it has doubled.
+    """
+
+    __slots__ = ("_heap", "_most")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []
+        self._most = SLACK
 
     def set(self, at: int, key: str) -> None:
         """Schedule a workload at a time (milliseconds)."""
@@ -38,6 +42,9 @@ class Timers:
 
     def next(self, counts: Callable[[int, str], bool]) -> int | None:
         """Return the first time that still counts."""
+        if len(self._heap) > self._most:
+            self._heap = sorted({item for item in self._heap if counts(*item)})
+            self._most = 2 * len(self._heap) + SLACK
         while self._heap and not counts(*self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
