@@ -57,6 +57,20 @@ def test_it_asks_for_everything_when_the_other_is_gone():
     assert _pods(Reader([_slice("old", 2, "f"), foreign]), "new").pod_sets[0].count == 5
 
 
+def test_of_those_that_are_gone_nothing_is_kept():
+    """An elastic job leaves two Workloads at each of its sizes, for as long as it runs."""
+    reader = Reader(queues("2"))
+    reader.snapshot()
+    for number in range(9):
+        old, new = _slice(f"w-{number}", 2, "f"), _slice(f"w-{number + 1}", 3, **{REPLACES: f"team-a/w-{number}"})
+        reader.changed(old)
+        reader.changed(new)
+        assert len(reader.gone(old)) == 2
+        assert len(reader.changed(_slice(f"w-{number + 1}", 4))) == 1
+        assert len(reader.gone(new)) == 1
+    assert reader._heirs == {}
+
+
 def test_no_other_flavor_is_taken():
     """Though one has room: the pods that run are on the first."""
     objects = queues("2")

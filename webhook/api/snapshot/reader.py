@@ -153,6 +153,7 @@ class Reader:
             found[name] = obj
         if kind == "Workload":
             self._note(name, there=not gone)
+            self._disinherit(name, before)
         if kind in AROUND:
             yield from self._around_changed(kind, obj)
             return
@@ -209,6 +210,14 @@ class Reader:
             del found[workload]
             if not found:
                 del self._in_namespace[namespace]
+
+    def _disinherit(self, workload: str, before: Object | None) -> None:
+        """Forget which Workload one replaced; reading it notes whom it replaces now."""
+        replaced = slices.replaced(before) if before is not None else ""
+        if heirs := self._heirs.get(replaced):
+            heirs.pop(workload, None)
+            if not heirs:
+                del self._heirs[replaced]
 
     def _one_definition(self, made: type[Definition], read: _Read, kind: str, name: str) -> list[Event]:
         obj = self._objects.get(kind, {}).get(name)
