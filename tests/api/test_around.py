@@ -20,10 +20,10 @@ def workload(name: str, namespace: str = "a", *, pods: dict[str, Any] | None = N
     }
 
 
-def limits(namespace: str, cpu: str) -> dict[str, Any]:
+def limits(namespace: str, cpu: str, name: str = "defaults", *more: dict[str, Any]) -> dict[str, Any]:
     """A LimitRange with a request for those that name none."""
-    metadata = {"name": "defaults", "namespace": namespace}
-    spec = {"limits": [{"type": "Container", "defaultRequest": {"cpu": cpu}}]}
+    metadata = {"name": name, "namespace": namespace}
+    spec = {"limits": [{"type": "Container", "defaultRequest": {"cpu": cpu}}, *more]}
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
 
 
@@ -71,3 +71,15 @@ def test_a_change_around_has_those_read_that_go_by_it(monkeypatch, around, read)
         assert list(dict.fromkeys(names)) == read
         facts |= {e.workload.key: e.workload for e in events if isinstance(e, WorkloadChanged)}
         assert facts == {w.key: w for w in Reader(objects, tolerant=True).snapshot().workloads}
+
+
+def test_of_two_limit_ranges_the_order_does_not_count():
+    """One that was deleted and is there again comes last in memory, and by name after a restart."""
+    small = {"type": "Pod", "max": {"cpu": "1"}}
+    first, last = limits("a", "2", "first", small), limits("a", "4", "last", small)
+    reader = Reader([workload("plain"), first, last])
+    (before,) = reader.snapshot().workloads
+    assert (before.pod_sets[0].requests, "LimitRange first" in before.problem) == ({"cpu": 2000}, True)
+    events = [event for change in (reader.gone, reader.changed) for event in change(first)]
+    assert events[-1] == WorkloadChanged(before)
+    assert reader.snapshot().workloads == Reader([last, first, workload("plain")]).snapshot().workloads == (before,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from webhook.api.requests import pod_requests
+from webhook.api.requests import in_order, pod_requests
 from webhook.kube import quantity
 
 Object = Mapping[str, Any]
@@ -16,8 +16,11 @@ UNSATISFIED: Final = "resources didn't satisfy LimitRange constraints"
 
 
 def problem_of(specs: Iterable[Object], limit_ranges: Iterable[Object]) -> str:
-    """Return why pods with these specs (defaults filled in) cannot be created, the first reason; "" if they can."""
-    ranges = tuple(limit_ranges)
+    """Return why pods with these specs (defaults filled in) cannot be created, the first reason; "" if they can.
+
+    Of several LimitRanges the first by name is named.
+    """
+    ranges = in_order(limit_ranges)
     for spec in specs:
         for who, holder in (*((f"container {c.get('name')}", c) for c in _containers(spec)), ("the pod", spec)):
             if problem := _over_own_limit(who, holder):

@@ -56,7 +56,7 @@ def with_defaults(spec: Mapping[str, Any], limit_ranges: Iterable[Mapping[str, A
     """Fill in the requests and limits that the API server would give a pod with this spec.
 
     First a request takes its limit's value, then the namespace's LimitRanges give what is still missing; the first
-    LimitRange that has a value wins. The given spec is left as it is; unchanged parts are shared with it.
+    LimitRange by name that has a value wins. The given spec is left as it is; unchanged parts are shared with it.
     """
     limits, requests = _range_defaults(limit_ranges)
     filled = _whole_filled(spec)
@@ -96,7 +96,7 @@ def _range_defaults(limit_ranges: Iterable[Mapping[str, Any]]) -> tuple[Resource
     """
     limits: dict[str, Any] = {}
     requests: dict[str, Any] = {}
-    for limit_range in limit_ranges:
+    for limit_range in in_order(limit_ranges):
         for item in (limit_range.get("spec") or {}).get("limits") or ():
             if item.get("type") != "Container":
                 continue
@@ -105,6 +105,11 @@ def _range_defaults(limit_ranges: Iterable[Mapping[str, Any]]) -> tuple[Resource
             limits = {**default, **limits}
             requests = {**request, **requests}
     return limits, requests
+
+
+def in_order(limit_ranges: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return LimitRanges sorted by name, in whatever order they were heard of: a restart must count as before."""
+    return sorted(limit_ranges, key=lambda each: str((each.get("metadata") or {}).get("name") or ""))
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, int]:
