@@ -12,8 +12,8 @@ from tests.queue.build import NS, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
 from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.queue.cycle.decide import decide
-from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
-from webhook.queue.model import Preemption
+from webhook.queue.events import DefinitionChanged, Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.model import LocalQueue, Preemption
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -107,6 +107,29 @@ def test_a_preemptor_that_is_deleted_keeps_nothing() -> None:
     core.apply(WorkloadGone(f"{NS}/big"))
     core.apply(WorkloadChanged(job("small", "c", 2, queued_at=9)))
     assert names(decide(core, KueueRules(), 1)) == ["small"]
+
+
+BIG = job("big", "a", 4, priority=5)
+AWAY: dict[str, tuple[Event, Event]] = {
+    "inactive": (WorkloadChanged(replace(BIG, active=False)), WorkloadChanged(BIG)),
+    "held": (WorkloadChanged(replace(BIG, held="gated by me")), WorkloadChanged(BIG)),
+    "stopped": (DefinitionChanged(LocalQueue(NS, "a", "a", "Hold")), DefinitionChanged(LocalQueue(NS, "a", "a"))),
+    "of another queue": (WorkloadChanged(replace(BIG, queue_name="b")), WorkloadChanged(BIG)),
+    "another of its name": (WorkloadChanged(replace(BIG, uid="new")), WorkloadChanged(replace(BIG, uid="new"))),
+}
+
+
+@pytest.mark.parametrize(("leaves", "returns"), AWAY.values(), ids=AWAY.keys())
+def test_a_preemptor_that_left_its_queue_is_back_in_line(leaves: Event, returns: Event) -> None:
+    """Nothing was kept for it meanwhile; when it is back, maybe after days, who is more urgent goes before it."""
+    core, rules = state([queue("a", 4, preemption=RECLAIMS), queue("b", 0)], [running("v", "a", 4), BIG]), KueueRules()
+    assert [p.preemptor for p in decide(core, rules, 0).preempted] == [BIG.key]
+    core.apply(leaves)
+    core.bind(rules, 1)
+    core.apply(WorkloadGone(f"{NS}/v"))
+    core.apply(returns)
+    core.apply(WorkloadChanged(job("urgent", "a", 4, priority=9, queued_at=9)))
+    assert names(decide(core, rules, 2)) == ["urgent"]
 
 
 def test_a_preemptor_that_no_longer_fits_makes_way() -> None:

@@ -34,7 +34,7 @@ from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Amounts, Tree, TreeNode
 from webhook.queue.redefine import Redefined, follow
 from webhook.queue.rules import HeadOutcome, Key, Rules
-from webhook.queue.workload_facts import facts_of, replace_workload, retries_parked, tie, victim_of
+from webhook.queue.workload_facts import facts_of, replace_workload, retries_parked, stays_first, tie, victim_of
 
 
 class State(Definitions):
@@ -159,7 +159,7 @@ class State(Definitions):
     def _changed(self, workload: Workload) -> None:
         entry = self.entries.get(workload.key)
         waited = entry is not None and entry.status == Status.WAITING
-        if entry is not None and entry.workload.first and workload.admission is None:
+        if entry is not None and stays_first(entry, workload):
             workload = replace(workload, first=True)
         if entry is None:
             entry = Entry(workload, workload.key)
@@ -208,12 +208,13 @@ class State(Definitions):
             else:
                 entry.why_not_queued = f"ClusterQueue {admission.cluster_queue} not found"
             return
-        entry.why_not_queued = self.why_not_queued(workload)
-        if not entry.why_not_queued:
-            try:
-                self._wait(entry)
-            except rules.failures as error:
-                self.fail(entry, error)
+        if why := self.why_not_queued(workload):
+            entry.why_not_queued, entry.workload = why, replace(workload, first=False) if workload.first else workload
+            return
+        try:
+            self._wait(entry)
+        except rules.failures as error:
+            self.fail(entry, error)
 
     def fail(self, entry: Entry, error: Exception) -> None:
         """Take an entry that a rule failed on out of its queue, until it, the rules, or what they read change."""

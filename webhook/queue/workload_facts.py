@@ -37,6 +37,13 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
     )
 
 
+def stays_first(entry: Entry, workload: Workload) -> bool:
+    """Return whether a changed workload still waits for victims of its own: it is in the same queue as before."""
+    before = entry.workload
+    is_same = (before.uid, before.queue_name) == (workload.uid, workload.queue_name)
+    return before.first and is_same and workload.admission is None
+
+
 def retries_parked(entry: Entry, workload: Workload) -> bool:
     """Return whether a workload's change makes parked classes be retried, as in Kueue.
 

@@ -53,7 +53,7 @@ def keep_waiting(
 
 
 def _keep_place(current: Round, entry: Entry, pending_queue: PendingQueue, outcome: HeadOutcome) -> None:
-    """Put a head that waits for victims first in its queue, until it is admitted, found not to fit, or deleted.
+    """Put a head that waits for victims first in its queue, until it is admitted, found not to fit, or gone.
 
     Where cycles are counted (as in Kueue), it stays first until another workload of its queue waits for victims.
     """
