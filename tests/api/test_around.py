@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.small_cluster import queues
 from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.reader import Reader
 from webhook.queue.events import WorkloadChanged
+from webhook.queue.state import State
 
 
 def workload(name: str, namespace: str = "a", *, pods: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -83,3 +85,22 @@ def test_of_two_limit_ranges_the_order_does_not_count():
     events = [event for change in (reader.gone, reader.changed) for event in change(first)]
     assert events[-1] == WorkloadChanged(before)
     assert reader.snapshot().workloads == Reader([last, first, workload("plain")]).snapshot().workloads == (before,)
+
+
+def test_other_settings_have_the_definitions_read_again():
+    """Applied in a trace of `sluice plan`, or taken away: its gates and what no group covers count for queues too."""
+    settings = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "metadata": {"name": "kueue"},
+        "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
+        "featureGates": {"TopologyAwareScheduling": False},
+    }
+    topology = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
+    objects = [*queues("1"), {**topology, "spec": {"topologyName": "racks"}}]
+    state = State.from_snapshot((reader := Reader(objects)).snapshot())
+    for known, change in (([*objects, settings], reader.changed), (objects, reader.gone)):
+        for event in change(settings):
+            state.apply(event)
+        assert state.snapshot() == Reader(known).snapshot()
+    assert state.flavors["f"].problem

@@ -178,10 +178,15 @@ class Reader:
         return self._one_definition(Namespace, self._namespace, "Namespace", space)
 
     def _around_changed(self, kind: str, obj: Object) -> Iterator[Sequence[Event]]:
-        """Read the Workloads again that go by an object around them; all, where what is around cannot be read."""
+        """Read the Workloads again that go by an object around them; all, where what is around cannot be read.
+
+        Other settings change how definitions are read too.
+        """
         is_odd, known = SURROUNDINGS in self.problems, self._around.known
         self._around = self._surroundings()
         if is_odd or SURROUNDINGS in self.problems or kind == "Configuration" or "PodGroup" in self._objects:
+            if kind == "Configuration":
+                yield self._redefined(self._definitions(), tuple(self._sent))
             yield self._differences(self._all_workloads())
             return
         self._around.known.update(load.still_known(known, kind, obj))
