@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.queue.build import NS, group, job, names, queue, running, snapshot, state
+from tests.queue.living import rules_of
 from tests.queue.python_rules import KueueRules
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import PendingPlace, Reason
-from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
+from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import pending
 from webhook.queue.model import (
     WEIGHT,
@@ -20,6 +21,7 @@ from webhook.queue.model import (
     Cohort,
     Flavor,
     Fungibility,
+    LocalQueue,
     Namespace,
     PodSet,
     Quota,
@@ -166,3 +168,14 @@ def test_a_time_that_was_set_often_is_kept_once() -> None:
         assert decide(core, RULES, number).next_at == 10**9
         core.apply(WorkloadGone(f"{NS}/passing"))
     assert len(core.evictions.passed(10**10)) < 30
+
+
+def test_who_is_admitted_as_the_local_queue_goes_is_not_charged_for_ever() -> None:
+    """A replica may hear of both at once: without the queue there is no decayed usage that could fade."""
+    rules = rules_of("kueue", ("gpu-budget",))
+    core = state([queue("a")], [job("w", "a", user="ann")])
+    core.bind(rules)
+    core.apply(DefinitionGone(LocalQueue, f"{NS}/a"))
+    core.apply(WorkloadChanged(running("w", "a", user="ann")))
+    core.bind(rules)
+    assert core.accounting.locals.read([f"{NS}/a"], "ann", 0, rules) == {}

@@ -50,7 +50,9 @@ class Meter:
         return copy
 
     def charge(self, amounts: Mapping[Part, int], weight: float) -> None:
-        """Count amounts at once, as if they had been held for a while."""
+        """Count amounts at once, as if they had been held for a while; what has no queue any more would never fade."""
+        if not self.defined:
+            return
         for part, amount in amounts.items():
             self.past[part] = self.past.get(part, 0.0) + weight * amount
         self._total = None
