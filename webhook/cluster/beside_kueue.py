@@ -68,7 +68,9 @@ class BesideKueue:
     def _decide(self) -> None:
         now = self._clock_ms()
         for _ in range(MOST_PARTS):
-            if self._core.decide(now).complete:
+            is_complete = self._core.decide(now).complete
+            self._core.looked_at()  # forgotten: nobody is told here why a Workload waits
+            if is_complete:
                 return
 
     async def _run(self) -> None:

@@ -10,6 +10,8 @@ from tests.cluster.two_leaders import candidate
 from tests.queue.living import MINUTE, rules_of
 from tests.queue.python_rules import KueueRules
 from webhook.cluster.api.kinds import PROVISIONING_REQUEST, WORKLOAD
+from webhook.cluster.api.view import View
+from webhook.cluster.beside_kueue import BesideKueue
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.queue.decisions import Reason
 from webhook.store.memory import MemoryStore
@@ -93,3 +95,11 @@ def test_nothing_is_to_be_told_of_what_is_gone():
         follows.heard(WORKLOAD, old, new)
     follows.heard(PROVISIONING_REQUEST, request, None)
     assert (follows._upkeep._due, follows._provisioner._due) == ({}, {})
+
+
+def test_beside_kueue_nothing_is_kept_to_be_told():
+    """What was looked at waits for its explanation; where Kueue decides, nobody asks for that."""
+    core = follower(*queues("1"), workload("a"), workload("b"))
+    BesideKueue(View(MemoryStore(), ()), core, lambda: BEGIN)._decide()
+    assert core.in_order("cq") == ["team-a/b"]
+    assert list(core.looked_at()) == []
