@@ -34,6 +34,8 @@ from webhook.store.objects import Object, key_of, uid_of, version_of
 
 log = logging.getLogger(__name__)
 
+AWAKE: Final = 1_000
+"""Milliseconds after which a replica that does not lead sees that time has passed."""
 BUDGET: Final = 500
 """Heads considered in one call; admission requests are answered between two calls."""
 
@@ -128,12 +130,14 @@ class QueueCore:
     def follow(self, now: int) -> None:
         """Apply the changes, and what the time changes, without deciding: for a replica that does not lead.
 
-        Its answers of what is pending are those of the leader, and what changed is not kept for a decision.
+        Its answers of what is pending are those of the leader, a second later at most, as an order by the time costs a
+        look at all that wait; what changed is not kept for a decision.
         """
         at_once(self.catch_up(now))
         self._looked_at = {}
         self._state.bind(self._rules, now)
-        self._state.awake(now)
+        if now >= self._state.changes.now + AWAKE:
+            self._state.awake(now)
         if self._journal is not None:
             self._journal.end()
 
