@@ -182,6 +182,14 @@ def test_a_budget_splits_a_call_and_loses_nothing() -> None:
     assert sorted(found) == sorted(names(decide(state(queues, work), RULES, 0)))
 
 
+def test_a_budget_smaller_than_a_cohort_is_spent_on_heads_that_are_new() -> None:
+    """Those that an earlier call looked at cost nothing again: nine queues with a budget of two take five calls."""
+    core, calls = state([queue(f"q{i}", 1, "co") for i in range(9)], [job(f"j{i}", f"q{i}") for i in range(9)]), 1
+    while not (made := decide(core, RULES, 0, budget=2)).admitted:
+        calls += 1
+    assert (calls, len(made.admitted)) == (5, 9)
+
+
 def test_a_budget_splits_the_search_for_victims() -> None:
     """Three heads that each look at 300 workloads take a call each, and come to what one call decides."""
     reclaims = Preemption(reclaim_within_cohort="Any")

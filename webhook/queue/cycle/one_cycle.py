@@ -74,10 +74,10 @@ class TreeCycle:
                 entry = pending_queue.head()
             if entry is None:
                 continue
-            cost += 1
             try:
                 nomination = known.get(entry)
                 if nomination is None:
+                    cost += 1
                     nomination = self._nominate(nominator, entry, pending_queue)
                     cost += cost_of(nomination)
                 if nomination is not None and not self._parked_at_once(nomination):
