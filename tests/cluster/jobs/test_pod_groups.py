@@ -108,6 +108,25 @@ def test_a_group_with_a_pod_that_is_not_replaced_ends_with_it():
     assert (find(ended, "Finished")["reason"], find(ended, "Finished")["message"]) == ("Failed", "Pods succeeded: 1/2.")
 
 
+def test_a_group_that_has_ended_is_not_queued_again():
+    """Its Workload is deleted when its retention is over, its pods are still there: no other Workload is made."""
+
+    async def go():
+        async with small_cluster(*queues("2")) as w:
+            await w.create(member("a"), member("b"))
+            await started(w, "a")
+            await started(w, "b")
+            await end(w, "a")
+            await end(w, "b")
+            await until_workload(w, lambda o: holds(o, "Finished") and not o["metadata"].get("finalizers"), "ended")
+            await w.store.delete(WORKLOAD, "g", "team-a")
+            await w.create(job("other", "2"))
+            await w.until_condition("other", "Finished")
+            return await workload(w)
+
+    assert asyncio.run(go()) is None
+
+
 def test_an_evicted_group_ends_its_pods_and_gives_its_quota_back():
     """They are deleted, since a pod cannot be held again; others of the group may come."""
 

@@ -94,7 +94,7 @@ def group_step(pods: Sequence[Object], workload: Object | None) -> Next:
         return _last(tracked, workload)
     if gone(workload):
         return _deleted(pods, tracked, workload)
-    if _is_given_up(pods) and not _is_over(pods, workload):
+    if _is_given_up(pods) and not _is_over(pods, sum(counts(workload).values())):
         return GroupStep.FREE, [pod for pod in tracked if not is_running(pod)]
     found = places(pods, workload)
     if not found.kept and by_pods(workload):
@@ -159,13 +159,16 @@ def ended(pods: Sequence[Object], workload: Object) -> dict[str, int]:
 
 
 def _alone(pods: Sequence[Object]) -> Next:
-    """Make the Workload of a group that is complete, unless it names one that is to come."""
-    if free := [pod for pod in pods if is_tracked(pod) and not may_run(pod)]:
+    """Make the Workload of a group that is complete, unless it names one that is to come.
+
+    One that has ended gets no other: its Workload was deleted when its retention was over, or by hand.
+    """
+    ended = bool(total := total_of(pods)) and not says(pods, SERVING) and _is_over(pods, total)
+    if free := [pod for pod in pods if is_tracked(pod) and (ended or not may_run(pod))]:
         return GroupStep.FREE, free
-    if as_one_job(pods) is None or prebuilt_of(pods[0]):
+    if ended or as_one_job(pods) is None or prebuilt_of(pods[0]):
         return GroupStep.NONE, ()
     able = staying(pod for pod in pods if may_run(pod))
-    total = total_of(pods)
     return (GroupStep.SPARE, able[total:]) if able[total:] else (GroupStep.CREATE, able)
 
 
@@ -195,7 +198,7 @@ def _deleted(pods: Sequence[Object], tracked: Sequence[Object], workload: Object
 
 def _placed(kept: Sequence[Object], workload: Object) -> Next:
     """Return the next step for a group whose every pod has its place."""
-    if not says(kept, SERVING) and _is_over(kept, workload):
+    if not says(kept, SERVING) and _is_over(kept, sum(counts(workload).values())):
         return GroupStep.FINISH, ()
     if not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED):
         return _down(kept, workload)
@@ -222,7 +225,7 @@ def _down(pods: Sequence[Object], workload: Object) -> Next:
     return GroupStep.RELEASE, ()
 
 
-def _is_over(pods: Sequence[Object], workload: Object) -> bool:
+def _is_over(pods: Sequence[Object], total: int) -> bool:
     succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods)
     last = any(annotation(pod, RETRIABLE) == "false" for pod in pods)
-    return succeeded >= sum(counts(workload).values()) or (last and all(is_over(pod) for pod in pods))
+    return succeeded >= total or (last and all(is_over(pod) for pod in pods))
