@@ -153,7 +153,7 @@ class RoundWriter:
             and holds(old, QUOTA_RESERVED)
             and not holds(old, FINISHED)
         ):
-            decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old))
+            decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old, workload))
             if {pods.name: pods.count for pods in decision.pod_sets} != slices.counts(workload):
                 return  # the job has changed meanwhile: the next round decides on the new counts
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)

@@ -236,6 +236,32 @@ def test_a_raycluster_grows_as_well():
 RAY_CLUSTER = GroupVersionKind("ray.io", "v1", "RayCluster")
 
 
+def ray_cluster(**replicas):
+    """A RayCluster that may change its size, with worker groups of so many pods of 1 CPU, and a head of 1 CPU."""
+    template = job("a", "1")["spec"]["template"]
+    workers = [{"groupName": name, "replicas": count, "template": template} for name, count in replicas.items()]
+    spec = {"suspend": True, "headGroupSpec": {"template": template}, "workerGroupSpecs": workers}
+    return {**elastic("a"), "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec}
+
+
+def test_one_group_of_workers_grows_while_the_other_shrinks():
+    """The second Workload gets what it has more, beside what is left of the first: another job gets the rest."""
+
+    async def go():
+        async with small_cluster(*queues("6"), seconds=None) as w:
+            await w.create(ray_cluster(x=1, y=3))
+            await w.until_condition("a", "Admitted")
+            workers = ray_cluster(x=2, y=1)["spec"]["workerGroupSpecs"]
+            await w.store.patch(RAY_CLUSTER, "a", "team-a", {"spec": {"workerGroupSpecs": workers}})
+            await until_one_ended(w)
+            await w.create(job("b", "2"))
+            await w.until_runs("b")
+            return (await slices(w))[1]["status"]["admission"]["podSetAssignments"]
+
+    given = {each["name"]: (each["count"], each["resourceUsage"]) for each in asyncio.run(go())}
+    assert given == {"head": (1, {"cpu": "1"}), "x": (2, {"cpu": "2"}), "y": (1, {"cpu": "1"})}
+
+
 def ray(kind, place, **spec):
     """A Ray job whose cluster scales by itself."""
     template = job("a", "1")["spec"]["template"]

@@ -42,18 +42,21 @@ def beyond(new: Workload, old: Workload | None) -> Workload:
     return out
 
 
-def whole(more: Iterable[PodSetAssignment], obj: Mapping[str, Any]) -> tuple[PodSetAssignment, ...]:
-    """Return the assignment of a Workload (`more`) added to that of the one it replaces."""
-    old = {assignment.name: assignment for assignment in assignments_of(obj)}
-    return tuple(_together(assignment, old.get(assignment.name)) for assignment in more)
+def whole(
+    more: Iterable[PodSetAssignment], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[PodSetAssignment, ...]:
+    """Return the assignment of `new` (`more`) added to what it keeps of that of `old`, which it replaces."""
+    held, asked = {assignment.name: assignment for assignment in assignments_of(old)}, counts(new)
+    return tuple(_together(each, held.get(each.name), asked.get(each.name, 0)) for each in more)
 
 
-def _together(more: PodSetAssignment, old: PodSetAssignment | None) -> PodSetAssignment:
-    if old is None:
+def _together(more: PodSetAssignment, old: PodSetAssignment | None, asked: int) -> PodSetAssignment:
+    if old is None or not old.count:
         return more
-    before, after = old.resource_usage, more.resource_usage
+    kept = min(old.count, asked)
+    before, after = {r: n // old.count * kept for r, n in old.resource_usage.items()}, more.resource_usage
     usage = {r: before.get(r, 0) + after.get(r, 0) for r in {**before, **after}}
-    return PodSetAssignment(more.name, {**old.flavors, **more.flavors}, usage, more.count + old.count)
+    return PodSetAssignment(more.name, {**old.flavors, **more.flavors}, usage, more.count + kept)
 
 
 def _asked(pods: PodSet, old: PodSetAssignment | None) -> PodSet:
