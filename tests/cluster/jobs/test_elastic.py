@@ -8,6 +8,9 @@ from tests.cluster.small_cluster import JOB, below, job, queues, small_cluster
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
+from webhook.cluster.jobs.slices import slice_step
+from webhook.cluster.jobs.steps import Differences, JobStep
+from webhook.jobs.describe import describe
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD, GroupVersionKind
@@ -260,6 +263,40 @@ def test_one_group_of_workers_grows_while_the_other_shrinks():
 
     given = {each["name"]: (each["count"], each["resourceUsage"]) for each in asyncio.run(go())}
     assert given == {"head": (1, {"cpu": "1"}), "x": (2, {"cpu": "2"}), "y": (1, {"cpu": "1"})}
+
+
+def of_size(name="first", *true, **pods):
+    """A Workload of the job with so many pods of each set."""
+    rows = [{"type": type_, "status": "True"} for type_ in true]
+    sets = [{"name": each, "count": count} for each, count in pods.items()]
+    return {"metadata": {"name": name, "namespace": "team-a"}, "spec": {"podSets": sets}, "status": {"conditions": rows}}
+
+
+HELD = of_size("first", "QuotaReserved", "Admitted", head=1, x=1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "step", "about"),
+    [
+        pytest.param({"x": 2}, [HELD], "GROW", "first", id="it grew"),
+        pytest.param({"x": 1, "y": 2}, [HELD], "GROW", "first", id="it has another group"),
+        pytest.param({"x": 1, "y": 0}, [HELD], "NONE", "first", id="the other group has no pods"),
+        pytest.param({}, [HELD], "RESIZE", "first", id="its group is gone"),
+        pytest.param({}, [of_size("first", "QuotaReserved", "Admitted", head=1, x=0)], "NONE", "first",
+                     id="and gives its quota back once"),
+        pytest.param({"x": 3}, [HELD, of_size("heir", head=1, x=2)], "RESIZE", "heir", id="it grew twice"),
+        pytest.param({"x": 2, "y": 0}, [HELD, of_size("heir", head=1, x=2)], "NONE", "first",
+                     id="it grew, and has a group without pods"),
+        pytest.param({"x": 2, "y": 1}, [HELD, of_size("heir", head=1, x=2)], "OBSOLETE", "heir",
+                     id="it grew, and has another group then"),
+        pytest.param({"x": 1}, [HELD, of_size("heir", head=1, x=2)], "OBSOLETE", "heir", id="it shrank again"),
+    ],
+)  # fmt: skip
+def test_the_next_step_of_an_elastic_job(wanted, live, step, about):
+    """Which runs, and whose worker groups come and go."""
+    runs = merge(ray_cluster(**wanted), {"spec": {"suspend": False}})
+    found, workload = slice_step(runs, describe(runs), live, lambda _: Differences())
+    assert (found, workload["metadata"]["name"]) == (JobStep[step], about)
 
 
 def ray(kind, place, **spec):

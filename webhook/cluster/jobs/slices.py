@@ -56,13 +56,22 @@ def _superseded(live: Sequence[Object]) -> Object | None:
 
 
 def _resized(described: Job, current: Object, heir: Object | None) -> Next | None:
-    """Return the step by which the Workloads follow the job's size, None where they have it."""
-    wanted, has = {pods.name: pods.count for pods in described.pod_sets}, counts(current)
+    """Return the step by which the Workloads follow the job's size, None where they have it.
+
+    A pod set without pods is as one that is not there: worker groups come and go. A Workload gets no other pod sets.
+    """
+    wanted, has = _some({pods.name: pods.count for pods in described.pod_sets}), _some(counts(current))
     grew = any(count > has.get(name, 0) for name, count in wanted.items())
     if heir is not None and not grew:
         return JobStep.OBSOLETE, heir
     if heir is not None:
-        return (JobStep.RESIZE, heir) if counts(heir) != wanted and not holds(heir, QUOTA_RESERVED) else None
+        if holds(heir, QUOTA_RESERVED) or _some(counts(heir)) == wanted:
+            return None
+        return (JobStep.OBSOLETE if wanted.keys() - counts(heir).keys() else JobStep.RESIZE), heir
     if grew:
         return JobStep.GROW, current
     return (JobStep.RESIZE, current) if wanted != has else None
+
+
+def _some(pods: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in pods.items() if count}
