@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.small_cluster import JOB, below, job, queues, small_cluster
 from webhook.api.snapshot.slices import counts
+from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
 from webhook.cluster.jobs.slices import slice_step
@@ -275,6 +276,14 @@ def of_size(name="first", *true, **pods):
 HELD = of_size("first", "QuotaReserved", "Admitted", head=1, x=1)
 
 
+EVICTED = of_size("first", "QuotaReserved", "Evicted", head=1, x=1)
+
+
+def leaving(workload, finalizer=FINALIZER):
+    """The Workload, which somebody has deleted."""
+    return merge(workload, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer]}})
+
+
 @pytest.mark.parametrize(
     ("wanted", "live", "step", "about"),
     [
@@ -290,11 +299,17 @@ HELD = of_size("first", "QuotaReserved", "Admitted", head=1, x=1)
         pytest.param({"x": 2, "y": 1}, [HELD, of_size("heir", head=1, x=2)], "OBSOLETE", "heir",
                      id="it grew, and has another group then"),
         pytest.param({"x": 1}, [HELD, of_size("heir", head=1, x=2)], "OBSOLETE", "heir", id="it shrank again"),
+        pytest.param({"x": 2}, [HELD, leaving(of_size("heir", head=1, x=2))], "LET_GO", "heir",
+                     id="somebody deleted the second"),
+        pytest.param({"x": 2}, [HELD, leaving(of_size("heir", head=1, x=2), "example.com/other")], "NONE", "first",
+                     id="which another keeps"),
+        pytest.param({"x": 2}, [EVICTED, leaving(of_size("heir", head=1, x=2), "example.com/other")], "RELEASE",
+                     "first", id="and does not replace the first"),
     ],
 )  # fmt: skip
 def test_the_next_step_of_an_elastic_job(wanted, live, step, about):
-    """Which runs, and whose worker groups come and go."""
-    runs = merge(ray_cluster(**wanted), {"spec": {"suspend": False}})
+    """Which runs, unless it is evicted; its worker groups come and go."""
+    runs = merge(ray_cluster(**wanted), {"spec": {"suspend": live[0] is EVICTED}})
     found, workload = slice_step(runs, describe(runs), live, lambda _: Differences())
     assert (found, workload["metadata"]["name"]) == (JobStep[step], about)
 

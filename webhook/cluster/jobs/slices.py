@@ -5,7 +5,7 @@ The job has one Workload that holds quota, and at most one more that is to repla
     grew while it held quota: GROW, a second Workload asks for the difference
     the second is admitted: REPLACED, the first ends
     grew further before that: RESIZE the second    shrank again: OBSOLETE, the second ends
-    shrank: RESIZE the one that holds quota
+    shrank: RESIZE the one that holds quota    the second is deleted by hand: LET_GO, and another may come
 
 Pods that came with the growth wait behind a gate in their template, so the job itself need not stop. With KEP 77.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webhook.api.snapshot.slices import counts
+from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
 from webhook.jobs.elastic import REPLACES, annotation
@@ -43,6 +44,10 @@ def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Diff
         step = next_step(job, described, alone, differ(alone) if alone is not None else Differences())
         return step, alone
     current, heir = holding[0], (*holding[1:], *waiting, None)[0]
+    if heir is not None and gone(heir):
+        if is_marked(heir):
+            return JobStep.LET_GO, heir
+        return next_step(job, described, current, differ(current)), current
     if holds(current, EVICTED) or gone(current):
         step = next_step(job, described, current, differ(current))
         return JobStep.REPLACED if step is JobStep.RELEASE and heir is not None else step, current
