@@ -96,6 +96,27 @@ def test_a_workload_of_another_size_is_not_taken():
     assert held["spec"]["suspend"]
 
 
+def test_a_job_that_outgrows_the_workload_that_it_names_is_stopped():
+    """Its Workload ends only then, and its quota is another's: else it would run on without any."""
+
+    async def go():
+        async with small_cluster(*queues("2", labels={"pool": "x"}), prebuilt(), seconds=None) as w:
+            await w.create(naming("a"))
+            await w.until_runs("a")
+            await w.store.patch(JOB, "a", "team-a", {"spec": {"parallelism": 2, "completions": 2}})
+            ended = await w.until_condition("a", "Finished")
+            stopped = await w.job("a")
+            await w.create(job("b", "2"))
+            await w.until_runs("b")
+            return ended, stopped, w.kubelet.peak
+
+    ended, stopped, peak = asyncio.run(go())
+    assert find(ended, "Finished")["reason"] == "OutOfSync"
+    assert stopped["spec"]["suspend"]
+    assert "nodeSelector" not in stopped["spec"]["template"]["spec"]
+    assert peak == 2
+
+
 def test_a_workload_of_another_job_is_left_alone():
     """The second job that names it waits."""
 

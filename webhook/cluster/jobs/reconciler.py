@@ -35,7 +35,7 @@ from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, slice_step
-from webhook.cluster.jobs.steps import Differences, JobStep, gone, is_free, is_untouched, next_step
+from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
@@ -333,5 +333,6 @@ def _of_prebuilt(job: Object, described: Job, workload: Object | None) -> JobSte
     if controller_of(workload) is None:
         return JobStep.ADOPT
     if not holds(workload, FINISHED) and not fits(described, workload):
-        return JobStep.REJECT
+        stopped = described.kind.gate or suspended(job, described.kind)
+        return down(job, workload, bool(stopped), Differences(templates=is_placed(job)), JobStep.REJECT)
     return None

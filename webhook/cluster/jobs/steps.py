@@ -105,11 +105,11 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     if stopped and is_on_hold(workload) and not differs.templates:
         return JobStep.RESUME
     if gone(workload):
-        return _down(job, workload, stopped, differs, JobStep.LET_GO)
+        return down(job, workload, stopped, differs, JobStep.LET_GO)
     if holds(workload, QUOTA_RESERVED):
         return _with_quota(job, workload, stopped, differs)
     if not stopped or differs.templates:
-        return _down(job, workload, stopped, differs, JobStep.NONE)
+        return down(job, workload, stopped, differs, JobStep.NONE)
     return JobStep.RENEW if differs.spec else JobStep.NONE
 
 
@@ -121,7 +121,7 @@ def is_free(job: Object, workload: Object | None) -> bool:
     return gone(job) or known
 
 
-def _down(job: Object, workload: Object, stopped: bool, differs: Differences, then: JobStep) -> JobStep:
+def down(job: Object, workload: Object, stopped: bool, differs: Differences, then: JobStep) -> JobStep:
     """Bring a job to rest, its templates as they were before it was started; `then` is the step after that."""
     if not stopped or may_start(job, workload):
         return JobStep.STOP
@@ -132,9 +132,9 @@ def _down(job: Object, workload: Object, stopped: bool, differs: Differences, th
 
 def _with_quota(job: Object, workload: Object, stopped: bool, differs: Differences) -> JobStep:
     if holds(workload, EVICTED):
-        return _down(job, workload, stopped, differs, JobStep.RELEASE)
+        return down(job, workload, stopped, differs, JobStep.RELEASE)
     if differs.bigger:
-        return _down(job, workload, stopped, differs, JobStep.OUTGROWN)
+        return down(job, workload, stopped, differs, JobStep.OUTGROWN)
     if differs.priority:
         return JobStep.REPRIORITIZE
     if differs.reclaimable:
