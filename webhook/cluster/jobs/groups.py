@@ -14,12 +14,13 @@ from webhook.cluster.api.kinds import FLAVOR, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import NOT_COMPOSED, Actions
-from webhook.cluster.jobs.group_steps import GroupStep, ended, group_step, places, replacement
+from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.placement import started
 from webhook.cluster.jobs.pods_ready import told_of
+from webhook.cluster.jobs.steps import gone
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import ADMITTED, QUOTA_RESERVED
+from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
@@ -30,7 +31,9 @@ from webhook.jobs.pod_groups import (
     agreed,
     as_one_job,
     by_age,
+    is_over,
     is_ready,
+    is_running,
     may_run,
     of_role,
     phase_of,
@@ -73,6 +76,7 @@ class PodGroups:
             await self._refuse(name, pods)
             return None
         if any(self._managed.read(pod) is None for pod in pods):
+            await self._left(pods, workload)
             return None
         step, about = group_step(pods, workload)
         if self._readiness and workload is not None and pods and step not in _ENDS:
@@ -122,6 +126,19 @@ class PodGroups:
         if held := [pod for pod in pods if waits(pod)]:
             note = f'A Workload named "{name}" already exists but is not a pod group workload; {_CONFLICT}'
             self._events.tell(held[0], "WorkloadNameConflict", note, warning=True)
+
+    async def _left(self, pods: list[Object], workload: Object | None) -> None:
+        """See to a group of which a pod left its queue: what it holds is given back, what was deleted goes."""
+        rests = [pod for pod in pods if is_over(pod) or (gone(pod) and not is_running(pod))]
+        over = len(rests) == len(pods)
+        if workload is not None and by_pods(workload) and not holds(workload, FINISHED):
+            if over:
+                await self._actions.finish(pods[0], workload, _finish(pods, workload))
+            elif gone(workload) or holds(workload, EVICTED) or all(map(waits, pods)):
+                await self._actions.drop(pods[0], workload)
+        for pod in rests:
+            if over or gone(pod):
+                await self._actions.pods.free(pod)
 
     async def _take(self, step: GroupStep, chosen: Sequence[Object], pods: list[Object], workload: Object) -> None:
         if step is GroupStep.JOIN:

@@ -35,7 +35,7 @@ from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, slice_step
-from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step
+from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step, still_there
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
@@ -212,15 +212,25 @@ class Reconciler:
         """
         if is_free(job, workload):
             await self.actions.pods.free(job)
-        if workload is not None and gone(workload):
-            return await self._without_job(key, workload)
-        if workload is not None and not holds(workload, FINISHED) and not is_followed(job):
-            return await self._without_job(key, workload)
+        if not is_followed(job):
+            ends = workload is not None and (gone(workload) or not holds(workload, FINISHED))
+            return await self._without_job(key, workload) if ends else None
+        for each in self.workloads.of(key):
+            await self._left(job, each)
         described = describe(job)
         runs = described is not None and described.kind.suspend_path is not None and described.suspended is False
         if described is not None and runs and await self._is_early(job):
             await self.actions.suspend_child(job, described)
         return None
+
+    async def _left(self, job: Object, workload: Object) -> None:
+        """Take back what a Workload holds whose job left its queue: nobody would start, stop or end the job by it."""
+        if holds(workload, FINISHED):
+            await self.actions.let_go(workload)
+        elif (finish := finish_of(job)) is not None:
+            await self.actions.finish(job, workload, finish)
+        elif self._managed.read_owner(job) is None and _is_in_vain(job, workload):
+            await self.actions.drop(job, workload)
 
     async def _is_early(self, job: Object) -> bool:
         """Return whether an object runs as part of a job that a queue holds, and has not admitted."""
@@ -322,6 +332,20 @@ class Reconciler:
         named = self.workloads.choose(key, job)[0] if job is not None else None
         for workload in (*self.workloads.of(key), *((named,) if named else ())):
             await self._writer.refresh_workload(workload)
+
+
+def _is_in_vain(job: Object, workload: Object) -> bool:
+    """Return whether a Workload is of no use to a job that no queue holds: the job rests, or the quota is wanted back.
+
+    What waits in a namespace that has not opted in stays: the core does not admit it, and says why.
+    """
+    described = describe(job)
+    if described is None:
+        return False
+    if not suspended(job, described.kind):
+        return gone(workload) or holds(workload, EVICTED)
+    waits = bool(described.queue) and not holds(workload, QUOTA_RESERVED) and not gone(workload)
+    return not waits and not still_there(job)
 
 
 def _of_prebuilt(job: Object, described: Job, workload: Object | None) -> JobStep | None:
