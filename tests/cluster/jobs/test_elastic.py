@@ -270,7 +270,11 @@ def of_size(name="first", *true, **pods):
     """A Workload of the job with so many pods of each set."""
     rows = [{"type": type_, "status": "True"} for type_ in true]
     sets = [{"name": each, "count": count} for each, count in pods.items()]
-    return {"metadata": {"name": name, "namespace": "team-a"}, "spec": {"podSets": sets}, "status": {"conditions": rows}}
+    return {
+        "metadata": {"name": name, "namespace": "team-a"},
+        "spec": {"podSets": sets},
+        "status": {"conditions": rows},
+    }
 
 
 HELD = of_size("first", "QuotaReserved", "Admitted", head=1, x=1)

@@ -27,6 +27,16 @@ def member(name, phase="", *, gated=False, node="", tracked=True, deleted=False,
     )
 
 
+def shaped(name, **how):
+    """A pod of another role."""
+    return merge(member(name, **how), {"spec": {"priority": 9}})
+
+
+def lost(workload):
+    """The Workload after its pods were deleted as `kubectl delete --cascade=orphan` does."""
+    return merge(workload, {"metadata": {"labels": {"kueue.x-k8s.io/job-uid": "a"}}})
+
+
 def workload(*conditions, count=2, owners=("a", "b"), kind="Pod", leaving=False, **status):
     """The Workload of the group; `Evicted=Preempted` names a condition and its reason."""
     rows = [{"type": name.partition("=")[0], "status": "True", "reason": name.partition("=")[2], "message": "why"}
@@ -107,11 +117,18 @@ EVICTED = (*ADMITTED, "Evicted=Preempted")
                      id="its Workload was deleted, and it goes with it"),
         pytest.param([member("a", deleted=True), member("b", deleted=True)], workload(leaving=True), "FREE", "ab",
                      id="its pods follow"),
-        pytest.param([merge(member("a", gated=True), {"spec": {"priority": 9}})], workload(owners="a"), "DROP", "",
+        pytest.param([shaped("a", gated=True)], workload(owners="a"), "DROP", "",
                      id="the Workload is of other pods"),
         pytest.param([], workload(*ADMITTED), "FINISH", "", id="all pods are gone"),
         pytest.param([], workload(*EVICTED), "RELEASE", "", id="all evicted pods are gone"),
         pytest.param([], workload(), "LET_GO", "", id="all pods are gone before it was admitted"),
+        pytest.param([member("a", "Running"), member("b", "Running"), shaped("c", gated=True, deleted=True)],
+                     workload(*ADMITTED), "FREE", "c", id="one of another role was deleted"),
+        pytest.param([member("a", "Running"), member("b", "Running"), shaped("c", gated=True)], workload(*ADMITTED),
+                     "NONE", "", id="one of another role waits"),
+        pytest.param([], lost(workload(*ADMITTED, owners=())), "FINISH", "", id="all pods left it behind"),
+        pytest.param([], lost(workload(owners=())), "FINISH", "", id="before it was admitted"),
+        pytest.param([], workload(*ADMITTED, owners=()), "NONE", "", id="somebody made it for pods to come"),
         pytest.param([], workload(*ADMITTED, owners=("db",), kind="StatefulSet"), "NONE", "",
                      id="others are still to come"),
         pytest.param([], workload(*EVICTED, owners=("db",), kind="StatefulSet"), "RELEASE", "",

@@ -13,7 +13,12 @@ from webhook.kube.conditions import find
 from webhook.kube.gvk import POD
 from webhook.store.objects import merge
 
-HIGH = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 9}
+HIGH = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "WorkloadPriorityClass",
+    "metadata": {"name": "high"},
+    "value": 9,
+}
 OTHER_TEAM = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b", "labels": {"team": "a"}}},
     {

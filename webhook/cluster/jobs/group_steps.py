@@ -19,6 +19,7 @@ from typing import Final
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
+from webhook.cluster.jobs.managed import lost_job
 from webhook.cluster.jobs.steps import TERMINATION, gone, may_start
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import at, prebuilt_of
@@ -74,6 +75,8 @@ Next = tuple[GroupStep, Sequence[Object]]
 class Places:
     """The pods of a group in the places of its Workload, by role: who has one, who is too many, whom others replaced.
 
+    Those of a role that it does not have wait; one that was deleted is replaced.
+
     `absent` is the number of places that wait for another pod.
     """
 
@@ -127,6 +130,7 @@ def places(pods: Iterable[Object], workload: Object) -> Places:
         spare += able[count:]
         replaced += lost[left:]
         absent += bool(count and not able) if says(pods, FAST) else left
+    replaced += [pod for pod in pods if role_of(pod) not in counts(workload) and not may_run(pod)]
     return Places(kept, spare, replaced, absent)
 
 
@@ -173,13 +177,19 @@ def _alone(pods: Sequence[Object]) -> Next:
 
 
 def _empty(workload: Object) -> Next:
-    """See to a Workload whose pods are all gone; one that something else owns gets others."""
+    """See to a Workload whose pods are all gone; one that something else owns gets others.
+
+    They may have left it behind (`kubectl delete --cascade=orphan`): then it has no owner, and says whose it was.
+    """
     if gone(workload) or holds(workload, FINISHED):
         return (GroupStep.LET_GO if is_marked(workload) else GroupStep.NONE), ()
-    if not by_pods(workload):
+    lost = bool(lost_job(workload)) and not at(workload, ("metadata", "ownerReferences"))
+    if not lost and not by_pods(workload):
         return _down((), workload) if holds(workload, EVICTED) else (GroupStep.NONE, ())
     if holds(workload, QUOTA_RESERVED):
         return (GroupStep.RELEASE if holds(workload, EVICTED) else GroupStep.FINISH), ()
+    if lost:
+        return GroupStep.FINISH, ()
     return (GroupStep.LET_GO if is_marked(workload) else GroupStep.NONE), ()
 
 
