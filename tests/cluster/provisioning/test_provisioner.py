@@ -4,12 +4,17 @@ import asyncio
 
 import pytest
 
-from tests.cluster.small_cluster import job, queues, small_cluster
+from tests.cluster import small_cluster as small_cluster_module
+from tests.cluster.jobs.test_pods import pod, started
+from tests.cluster.small_cluster import in_virtual_time, job, queues, small_cluster
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
 from webhook.cluster.api.kinds import ADMISSION_CHECK, POD_TEMPLATE, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.provisioning.answers import answer
 from webhook.cluster.provisioning.requests import attempt_of, name_of, wanted
 from webhook.kube.conditions import find
+from webhook.store.errors import Refused
+from webhook.store.memory import MemoryStore
+from webhook.store.objects import merge
 
 CHECK = {
     "apiVersion": ADMISSION_CHECK.api_version,
@@ -207,11 +212,67 @@ def test_what_a_request_comes_to(type_, attempt, tried, conditions, expected):
     assert (new["state"], new["message"], new.get("requeueAfterSeconds")) == expected
 
 
-def test_names_of_requests():
-    """A long name is cut, and has the same end each time; the attempt is read back from it."""
-    long = "w" * 300
-    for workload_name in ("w", long):
-        request = {"metadata": {"name": name_of(workload_name, "c", 12), "namespace": "n"}}
-        assert len(request["metadata"]["name"]) <= 253
-    assert attempt_of({"metadata": {"name": name_of("w", "c", 12)}}, "w", "c") == 12
-    assert attempt_of({"metadata": {"name": name_of("w", "c", 12)}}, "w", "other") == 0
+@pytest.mark.parametrize("length", [1, 241, 242, 243, 244, 245, 300])
+@pytest.mark.parametrize("attempt", [1, 9, 12])
+def test_names_of_requests(length, attempt):
+    """A long name is cut, and has the same end each time; the attempt is found by it, however long it is."""
+    workload_name = "w" * length
+    request = {"metadata": {"name": name_of(workload_name, "c", attempt), "namespace": "n"}}
+    assert len(request["metadata"]["name"]) <= 253
+    assert attempt_of(request, workload_name, "c") == attempt
+    assert attempt_of(request, workload_name, "other") == 0
+
+
+def test_the_request_of_a_workload_with_a_long_name_is_found():
+    """The pod starts on the nodes that were made for it; the request stays the same."""
+    long = merge(pod("p" * 253), {"spec": {"nodeSelector": {"zone": "a"}}})
+
+    async def go():
+        async with small_cluster(*cluster(), seconds=None) as w:
+            await w.create(long)
+            found = []
+
+            async def asked():
+                found[:] = (await w.store.list(PROVISIONING_REQUEST)).items
+                return bool(found)
+
+            await w.until(asked, "a request is made")
+            await tell(w, found[0], "Provisioned")
+            started_ = await started(w, long["metadata"]["name"])
+            return found[0], (await w.store.list(PROVISIONING_REQUEST)).items, started_
+
+    request, kept, ran = asyncio.run(go())
+    assert [each["metadata"]["uid"] for each in kept] == [request["metadata"]["uid"]]
+    assert ran["metadata"]["annotations"]["autoscaling.x-k8s.io/consume-provisioning-request"]
+
+
+class Refuses(MemoryStore):
+    """An API server whose admission webhook refuses the first ProvisioningRequest, and takes any later one."""
+
+    def __init__(self, now):
+        super().__init__(now=now)
+        self.refused, self.templates = 0, 0
+
+    async def create(self, obj, **options):
+        self.templates += obj["kind"] == POD_TEMPLATE.kind
+        if obj["kind"] == PROVISIONING_REQUEST.kind and not self.refused:
+            self.refused += 1
+            raise Refused("no")
+        return await super().create(obj, **options)
+
+
+def test_a_request_that_is_refused_is_made_again_after_a_while(monkeypatch):
+    """Not twice a second for ever: half a minute later, or when something changes."""
+
+    async def go():
+        store = Refuses(now=lambda: small_cluster_module.CLOCKS.now())
+        async with small_cluster(*cluster(), seconds=None, store=store) as w:
+            await w.create(job("a"))
+            await asyncio.sleep(20)
+            before = store.refused, store.templates
+            await request_of(w)
+            return before, asyncio.get_running_loop().time()
+
+    before, seconds = in_virtual_time(monkeypatch, go)
+    assert before == (1, 1)
+    assert 30 <= seconds < 40

@@ -6,6 +6,7 @@ ProvisioningRequests, checks of this kind are inactive.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,11 +29,13 @@ from webhook.jobs.describe import at
 from webhook.jobs.owners import controller_of
 from webhook.kube.conditions import conditions_of, holds, same, with_condition
 from webhook.kube.gvk import GroupVersionKind
-from webhook.store.errors import AlreadyExists, NotFound, StoreError
+from webhook.store.errors import AlreadyExists, NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
+LATER: Final = 30.0
+"""Seconds until a write that the API server refused is tried again: something must change first."""
 _SHARED: Final = frozenset((g.group, g.kind) for g in (ADMISSION_CHECK, PROVISIONING_CONFIG))
 _HEARD: Final = _SHARED | {(g.group, g.kind) for g in (WORKLOAD, PROVISIONING_REQUEST)}
 
@@ -79,11 +82,17 @@ class Provisioner:
                 continue
             try:
                 await self._look(workload)
+            except Refused as error:
+                log.error("%s/%s will be retried in %.0f s: %s", namespace, name, LATER, error)
+                asyncio.get_running_loop().call_later(LATER, self._look_again, (namespace, name))
             except StoreError as error:
                 log.info("%s/%s will be retried: %s", namespace, name, error)
                 self._due[namespace, name] = None
             except MALFORMED as error:
                 log.error("%s/%s is malformed and is skipped: %r", namespace, name, error)
+
+    def _look_again(self, key: tuple[str, str]) -> None:
+        self._due[key] = None
 
     def _concerns(self, workload: Object) -> bool:
         return any(self._config(str(row.get("name")))[0] for row in states_of(workload))

@@ -25,6 +25,8 @@ MANAGED: Final = {"kueue.x-k8s.io/managed": "true"}
 PASSED_ON: Final = "provreq.kueue.x-k8s.io/"
 """Prefix of annotations of a Workload that become parameters of its requests."""
 _LONGEST: Final = 247
+_MOST: Final = 1000
+"""Attempts that are looked for behind a name that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,16 @@ def template_name(request: str, pod_set: str) -> str:
 
 
 def attempt_of(request: Object, workload: str, check: str) -> int:
-    """Return the number of a request's attempt; 0 if it belongs to another Workload or check."""
-    match = re.fullmatch(re.escape(_limited(f"{workload}-{check}-")) + "([0-9]+)", key_of(request)[1])
-    return int(match[1]) if match else 0
+    """Return the number of a request's attempt; 0 if it belongs to another Workload or check.
+
+    A name that was cut does not have it: it is the attempt whose name would be the same.
+    """
+    name, whole = key_of(request)[1], f"{workload}-{check}-"
+    if match := re.fullmatch(re.escape(whole) + "([0-9]+)", name):
+        return int(match[1])
+    if len(name) <= _LONGEST or not name.startswith(whole[:_LONGEST]):
+        return 0
+    return next((attempt for attempt in range(1, _MOST) if name_of(workload, check, attempt) == name), 0)
 
 
 def _limited(name: str) -> str:
