@@ -10,7 +10,7 @@ from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import NODE
 from webhook.cluster.failure_recovery import is_overdue, unreachable
 from webhook.kube.gvk import POD
-from webhook.store.errors import NotFound
+from webhook.store.errors import NotFound, Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 
@@ -54,11 +54,11 @@ def pod(name, node_name="lost", allowed="true", deleted=LONG_AGO, phase="Running
     }
 
 
-def ended(*objects, until, settings=ON):
+def ended(*objects, until, settings=ON, store=None):
     """Run until these Pods have ended; give all that have."""
+    store = store or Kubelets()
 
     async def go():
-        store = Kubelets()
         async with small_cluster(*objects, seconds=None, store=store, settings=settings) as w:
 
             async def gone():
@@ -97,6 +97,18 @@ def test_others_stay():
     stay = [pod("a", deleted=""), pod("b", allowed="false"), pod("c", node_name="well"), pod("d", node_name="none")]
     objects = [node("lost", TAINT), node("well", {**TAINT, "key": "other"}), *stay, pod("z")]
     assert set(ended(*objects, until=["z"])) == {"z"}
+
+
+def test_a_pod_that_cannot_be_written_to_holds_up_no_other():
+    """A webhook of the cluster refuses its status; the next one of its node ends."""
+
+    class Refuses(Kubelets):
+        async def patch(self, gvk, name, *arguments, **options):
+            if name == "a":
+                raise Refused("not this one")
+            return await super().patch(gvk, name, *arguments, **options)
+
+    assert set(ended(node("lost", TAINT), pod("a"), pod("z"), until=["z"], store=Refuses())) == {"z"}
 
 
 def test_a_node_that_is_lost_later():

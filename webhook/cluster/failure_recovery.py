@@ -19,7 +19,7 @@ from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.kube.gvk import POD
-from webhook.store.errors import NotFound, StoreError
+from webhook.store.errors import Conflict, NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class FailureRecovery:
                 await self._end(pod, node)
 
     async def _end(self, pod: Object, node: str) -> None:
-        """Record in a Pod's status why it ended, then delete it without its kubelet. Raises StoreError."""
+        """Record in a Pod's status why it ended, then delete it without its kubelet. Raises Unavailable."""
         seconds = float(at(pod, ("metadata", "deletionGracePeriodSeconds")) or 0) + self._after
         message = (
             f"Pod forcefully terminated after {seconds:g}s grace period due to unreachable node `{node}`"
@@ -79,6 +79,9 @@ class FailureRecovery:
             self._events.tell(pod, REASON, message, warning=True)
             await self._writer.delete(pod, grace=0)
         except NotFound:
+            return
+        except (Conflict, Refused) as error:
+            log.warning("Pod %s of the unreachable Node %s: %s", "/".join(key_of(pod)), node, error)
             return
         log.info("Pod %s ended without its kubelet: the Node %s is unreachable", "/".join(key_of(pod)), node)
 
