@@ -15,6 +15,8 @@ from webhook.jobs.describe import describe
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD, GroupVersionKind
+from webhook.store.errors import Conflict
+from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 
 GATE = {"name": ELASTIC}
@@ -165,6 +167,34 @@ def test_when_the_first_is_evicted_its_replacement_waits_alone():
     assert find(old, "Finished")["reason"] == "WorkloadSliceReplaced"
     assert not holds(new, "QuotaReserved")
     assert stopped["spec"]["suspend"]
+
+
+class Interrupted(MemoryStore):
+    """Loses the first write by which a Workload is let go, as one of a process that is killed before it."""
+
+    lost = False
+
+    async def patch(self, gvk, name, namespace, patch, **options):
+        if gvk == WORKLOAD and "finalizers" in patch.get("metadata", {}) and not self.lost:
+            self.lost = True
+            raise Conflict("it has changed")
+        return await super().patch(gvk, name, namespace, patch, **options)
+
+
+def test_a_workload_that_has_ended_is_let_go():
+    """Whoever comes later does it: a finalizer that stays would keep it, and its namespace, from being deleted."""
+
+    async def go():
+        async with small_cluster(*queues("2"), store=Interrupted()) as w:
+            await w.create(elastic("a", 1))
+            await w.until_condition("a", "Finished")
+
+            async def let_go():
+                return not (await w.workload("a"))["metadata"].get("finalizers")
+
+            await w.until(let_go, "the Workload of a is let go")
+
+    asyncio.run(go())
 
 
 def test_pods_are_let_go_as_many_as_were_admitted():

@@ -10,6 +10,7 @@ from webhook.api.job_to_workload import owner_reference
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.event_recorder import EventRecorder
+from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
@@ -179,7 +180,10 @@ class Reconciler:
         if self.workloads.named(job) and (step := _of_prebuilt(job, described, workload)) is not None:
             return step, workload
         if is_elastic(job) and not self.workloads.named(job):
-            live = [w for w in self.workloads.of(key) if not holds(w, FINISHED)]
+            mine = self.workloads.of(key)
+            if ended := [w for w in mine if holds(w, FINISHED) and is_marked(w)]:
+                return JobStep.LET_GO, ended[0]
+            live = [w for w in mine if not holds(w, FINISHED)]
             step, about = slice_step(job, described, live, lambda w: self._differences(job, described, w, lacks))
             return (JobStep.NONE, None) if lacks and about is None else (step, about)
         if workload is None:
