@@ -152,8 +152,9 @@ class Controller:
         if (gvk.group, gvk.kind) in OF_PARENTS:
             for key in keys_of_parents(subject):
                 self._jobs.add(key)
-        if gvk == WORKLOAD and (owner := self._reconciler.workloads.job_of(subject)) is not None:
-            self._jobs.add(owner)
+        if gvk == WORKLOAD:
+            for key in self._reconciler.workloads.jobs_of(subject):
+                self._jobs.add(key)
         self._affected.heard(gvk, old, new)
 
     def _may_write(self) -> bool:

@@ -134,6 +134,30 @@ def test_a_workload_of_another_job_is_left_alone():
     assert held["spec"]["suspend"]
 
 
+def test_a_job_gets_the_next_workload_of_the_name_that_another_had():
+    """Two wait for one; the one that got it is deleted, and it with that; the other gets what is made anew."""
+
+    async def go():
+        async with small_cluster(*queues(), seconds=None) as w:
+            await w.create(naming("a"), naming("b"))
+            await w.create(prebuilt())
+
+            async def one_runs():
+                return w.kubelet.starts
+
+            (first,) = await w.until(one_runs, "one of them runs")
+            await w.store.delete(JOB, first, "team-a")
+
+            async def away():
+                return not await workloads(w)
+
+            await w.until(away, "its Workload is gone")
+            await w.create(prebuilt())
+            await w.until_runs({"a": "b", "b": "a"}[first])
+
+    asyncio.run(go())
+
+
 def test_a_second_workload_of_a_job_is_deleted():
     """The job keeps its own, and an Event says what was deleted."""
 

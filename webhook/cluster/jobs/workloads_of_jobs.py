@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
@@ -21,13 +23,26 @@ class JobWorkloads:
         """Take what is in view. An annotation may name the Workload of a job, as a label does, unless a gate is off."""
         self._view = view
         self._annotated = settings.enabled("WorkloadIdentifierAnnotations", default=True)
-        self._waiting: dict[tuple[str, str], JobKey] = {}
+        self._waiting: dict[tuple[str, str], dict[JobKey, None]] = {}
 
     def job_of(self, workload: Object) -> JobKey | None:
         """Return the job that a Workload belongs to, or that waits for it; None where there is none and was none."""
         if annotation(workload, IS_GROUP) == "true":
             return key_of_group(*key_of(workload))
-        return key_of_owner(workload) or self._waiting.get(key_of(workload)) or key_of_lost(workload)
+        return key_of_owner(workload) or next(iter(self._waiting_for(workload)), None) or key_of_lost(workload)
+
+    def jobs_of(self, workload: Object) -> Iterator[JobKey]:
+        """Return the job that a Workload belongs to, and all that wait for it."""
+        if (owner := self.job_of(workload)) is not None:
+            yield owner
+        yield from self._waiting_for(workload)
+
+    def _waiting_for(self, workload: Object) -> tuple[JobKey, ...]:
+        """Return the jobs that name a Workload and do not have it: it was not there, or is another's as yet."""
+        keys = self._waiting.get(key_of(workload), {})
+        for key in [key for key in keys if self._view.by_uid(key.uid, (key.gvk,)) is None]:
+            del keys[key]
+        return tuple(keys)
 
     def of(self, key: JobKey) -> list[Object]:
         """Return the Workloads that name the job as their controller, the oldest first."""
@@ -62,12 +77,12 @@ class JobWorkloads:
     def _prebuilt(self, key: JobKey, name: str) -> Object | None:
         """Return the Workload that a job names, unless it is another's; one that is not there yet is waited for."""
         found = self._view.mirror(WORKLOAD).get(name, key.namespace)
-        if found is None:
-            self._waiting[key.namespace, name] = key
+        owner = key_of_owner(found) if found is not None else None
+        if found is None or (owner is not None and owner.uid != key.uid):
+            self._waiting.setdefault((key.namespace, name), {})[key] = None
             return None
-        self._waiting.pop((key.namespace, name), None)
-        owner = key_of_owner(found)
-        return found if owner is None or owner.uid == key.uid else None
+        self._waiting.get((key.namespace, name), {}).pop(key, None)
+        return found
 
 
 def _age(workload: Object) -> tuple[str, int, str]:
