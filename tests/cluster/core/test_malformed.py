@@ -14,6 +14,8 @@ from webhook.queue.explain import pending
 from webhook.store.objects import merge
 
 LABELS = {"kueue.x-k8s.io/queue-name": "main"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ODD = {"matchExpressions": [{"key": ["a"], "operator": "Exists"}]}
 WORKER = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
 
 
@@ -34,12 +36,15 @@ def pytorch(name, template, **status):
         pytorch("bad", {"spec": {"containers": [7]}}),
         pytorch("bad", {"spec": 3, "metadata": "x"}),
         pytorch("bad", {"spec": {"containers": [{"resources": {"requests": {"cpu": "a lot"}}}]}}),
+        pytorch("bad", merge(WORKER, {"spec": {"nodeSelector": {"pool": ["a"]}}})),
+        pytorch("bad", merge(WORKER, {"spec": {"tolerations": [{"key": {"a": "b"}}]}})),
+        pytorch("bad", merge(WORKER, {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ODD]}}}}})),
         pytorch("bad", WORKER, status="Running"),
         pytorch("bad", WORKER, status={"conditions": {"a": 1}, "startTime": []}),
     ],
 )
-def test_a_malformed_job_does_not_stop_the_others(bad):
-    """A custom job that no pod can be made of is let be; a job behind it is admitted all the same."""
+def test_a_malformed_job_does_not_stop_the_others(bad, caplog):
+    """A custom job that no pod can be made of is let be; a job behind it is admitted without a new start."""
 
     async def go():
         async with small_cluster(*queues("2"), bad) as w:
@@ -49,6 +54,7 @@ def test_a_malformed_job_does_not_stop_the_others(bad):
             return (await w.store.get(gvk, "bad", "team-a"))["spec"]["runPolicy"]
 
     assert asyncio.run(go())["suspend"] in (True, False)
+    assert "the controller restarts" not in caplog.text
 
 
 def test_a_malformed_workload_or_queue_does_not_stop_the_others(caplog):

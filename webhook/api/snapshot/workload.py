@@ -233,7 +233,7 @@ def _pod_set(value: Object, spec: Object, done: Mapping[str, int], around: Surro
     least = value.get("minCount")
     node_affinity = ((spec.get("affinity") or {}).get("nodeAffinity")) or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    return PodSet(
+    pods = PodSet(
         name=name,
         count=max(0, count - done.get(name, 0)),
         requests=pod_set_requests(spec, around),
@@ -242,6 +242,8 @@ def _pod_set(value: Object, spec: Object, done: Mapping[str, int], around: Surro
         affinity=_terms(required) if required is not None else None,
         tolerations=tolerations(spec.get("tolerations")),
     )
+    hash((*pods.node_selector.items(), pods.affinity, pods.tolerations))  # a list for a text raises TypeError here
+    return pods
 
 
 def _terms(required: Object) -> tuple[Selector, ...]:
