@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.small_cluster import job, queues, small_cluster
 from tests.queue.python_rules import KueueRules
+from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.kube.conditions import holds
@@ -15,7 +16,7 @@ from webhook.store.objects import merge
 
 LABELS = {"kueue.x-k8s.io/queue-name": "main"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-ODD = {"matchExpressions": [{"key": ["a"], "operator": "Exists"}]}
+ODD = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ["a"], "operator": "Exists"}]}]}
 WORKER = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
 
 
@@ -38,7 +39,7 @@ def pytorch(name, template, **status):
         pytorch("bad", {"spec": {"containers": [{"resources": {"requests": {"cpu": "a lot"}}}]}}),
         pytorch("bad", merge(WORKER, {"spec": {"nodeSelector": {"pool": ["a"]}}})),
         pytorch("bad", merge(WORKER, {"spec": {"tolerations": [{"key": {"a": "b"}}]}})),
-        pytorch("bad", merge(WORKER, {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ODD]}}}}})),
+        pytorch("bad", merge(WORKER, {"spec": {"affinity": {"nodeAffinity": {REQUIRED: ODD}}}})),
         pytorch("bad", WORKER, status="Running"),
         pytorch("bad", WORKER, status={"conditions": {"a": 1}, "startTime": []}),
     ],
@@ -55,6 +56,23 @@ def test_a_malformed_job_does_not_stop_the_others(bad, caplog):
 
     assert asyncio.run(go())["suspend"] in (True, False)
     assert "the controller restarts" not in caplog.text
+
+
+def test_a_job_of_which_no_workload_can_be_made_is_told_so(caplog):
+    """By an Event; what failed is no bug of ours, of which the log would have the whole way for ever."""
+
+    async def go():
+        async with small_cluster(*queues("2"), pytorch("bad", {"spec": {"containers": "none"}})) as w:
+
+            async def told():
+                return [e for e in (await w.store.list(EVENT)).items if e["involvedObject"]["name"] == "bad"]
+
+            return await w.until(told, "an Event tells of the job")
+
+    (event,) = asyncio.run(go())
+    assert event["reason"] == "ErrWorkloadCompose"
+    assert event["message"].startswith("the job cannot be read: ")
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_a_malformed_workload_or_queue_does_not_stop_the_others(caplog):

@@ -135,11 +135,10 @@ class Reconciler:
             await self.actions.drop(job, other)
         try:
             step, workload = self._next(key, job, described, workload)
+            told = readiness(job, described, workload, step) if self._settings.wait_for_pods_ready else None
         except MALFORMED as error:
-            log.error("%s is malformed and is skipped: %r", key, error)
-            self.actions.tell_refused((job,), f"the job cannot be read: {error!r}")
+            self._tell_malformed(key, job, error)
             return None
-        told = readiness(job, described, workload, step) if self._settings.wait_for_pods_ready else None
         if told is not None and workload is not None:
             await self.actions.tell(workload, PODS_READY, *told)
             return SOON
@@ -153,8 +152,22 @@ class Reconciler:
         again = step is JobStep.START and not is_untouched(job)
         if (step is JobStep.STOP or again) and not described.kind.gate:  # a Pod starts once, and its end reads it
             await self._confirm(key, job, workload)
-        await self.actions.take(step, job, described, workload)
+        return await self._take(step, key, job, described, workload)
+
+    async def _take(
+        self, step: JobStep, key: JobKey, job: Object, described: Job, workload: Object | None
+    ) -> float | None:
+        """Do the step, in which a job may turn out to be malformed: it makes the Workload, and puts it on its flavors."""
+        try:
+            await self.actions.take(step, job, described, workload)
+        except MALFORMED as error:
+            self._tell_malformed(key, job, error)
+            return LATER
         return POLL if step is JobStep.RELEASE else SOON
+
+    def _tell_malformed(self, key: JobKey, job: Object, error: Exception) -> None:
+        log.error("%s is malformed and is skipped: %r", key, error)
+        self.actions.tell_refused((job,), f"the job cannot be read: {error!r}")
 
     async def _confirm(self, key: JobKey, job: Object, workload: Object | None) -> None:
         """Raise Conflict where a job is to be stopped, or started again, by an old view of its Workload.
