@@ -157,7 +157,7 @@ class Reconciler:
     async def _take(
         self, step: JobStep, key: JobKey, job: Object, described: Job, workload: Object | None
     ) -> float | None:
-        """Do the step, in which a job may turn out to be malformed: it makes the Workload, and puts it on its flavors."""
+        """Do the step, in which a job may turn out malformed: it makes the Workload, and puts it on its flavors."""
         try:
             await self.actions.take(step, job, described, workload)
         except MALFORMED as error:
