@@ -7,9 +7,13 @@ from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.placement import PLACED
 from webhook.jobs.describe import MARK
+from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD, GroupVersionKind
+from webhook.store.errors import Conflict, NotFound
+from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 
+RAY_JOB = GroupVersionKind("ray.io", "v1", "RayJob")
 MPI = GroupVersionKind("kubeflow.org", "v2beta1", "MPIJob")
 
 
@@ -212,3 +216,46 @@ def test_overhead_of_a_runtime_class_counts_in_the_cluster():
             return (await w.store.get(WORKLOAD, "by-hand", "team-a"))["status"]["admission"]["podSetAssignments"]
 
     assert [pods["resourceUsage"] for pods in asyncio.run(go())] == [{"cpu": "2"}]
+
+
+class Upgraded(MemoryStore):
+    """An API server that serves RayJobs in version v1 alone; one write to them meets another's."""
+
+    conflict = False
+
+    async def get(self, gvk, name, namespace=None):
+        if gvk.version == "v1alpha1":
+            raise NotFound("the server could not find the requested resource")
+        return await super().get(gvk, name, namespace)
+
+    async def update(self, obj, **options):
+        if obj["kind"] == "RayJob" and self.conflict:
+            self.conflict = False
+            raise Conflict("it has changed")
+        return await super().update(obj, **options)
+
+
+def test_a_job_whose_workload_names_an_older_version_of_its_kind_is_still_there():
+    """Its operator was upgraded since; it is read in the version that is served, stopped, and not taken for deleted."""
+    template = job("a")["spec"]["template"]
+    spec = {"suspend": True, "submissionMode": "HTTPMode", "rayClusterSpec": {"headGroupSpec": {"template": template}}}
+    made = {**job("a"), "apiVersion": "ray.io/v1", "kind": "RayJob", "spec": spec}
+
+    async def go():
+        store = Upgraded()
+        async with small_cluster(*queues(), made, store=store) as w:
+            name = (await w.until_condition("a", "Admitted"))["metadata"]["name"]
+
+            async def runs(value=True):
+                return (await store.get(RAY_JOB, "a", "team-a"))["spec"]["suspend"] is not value
+
+            await w.until(runs, "a is started")
+            (owner,) = (await w.workload("a"))["metadata"]["ownerReferences"]
+            older = [{**owner, "apiVersion": "ray.io/v1alpha1"}]
+            await store.patch(WORKLOAD, name, "team-a", {"metadata": {"ownerReferences": older}})
+            store.conflict = True
+            await store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+            await w.until(lambda: runs(False), "a is stopped")
+            return await w.until_condition("a", "QuotaReserved", "False")
+
+    assert not holds(asyncio.run(go()), "Finished")

@@ -65,7 +65,11 @@ class LeaderWriter:
         await self._view.store.delete(gvk_of(obj), name, namespace, uid=obj["metadata"]["uid"], grace=grace)
 
     async def refresh(self, gvk: GroupVersionKind, namespace: str, name: str) -> Object | None:
-        """Read an object from the store and put it into the view; None if it does not exist."""
+        """Read an object from the store and put it into the view; None if it does not exist.
+
+        In the version that is served: a reference may name one that is not any more.
+        """
+        gvk = self._view.mirror(gvk).gvk
         try:
             obj = await self._view.store.get(gvk, name, namespace)
         except NotFound:
