@@ -139,6 +139,37 @@ def test_values_are_those_of_kubernetes():
     assert [d.value for d in read(text)] == [{"at": "2026-01-01", "n": 1, "f": 0.5, "b": True, "none": None}]
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("20:30", "20:30"),
+        ("190:20:30.5", "190:20:30.5"),
+        ("12e4", 120_000.0),
+        ("1.5e3", 1500.0),
+        ("9e99999", "9e99999"),
+        ("0o17", 15),
+        ("017", 15),
+        ("089", 89.0),
+        ("-0x1F", -31),
+        ("1_000", 1000),
+        ("2026-01-01 10:00:00", "2026-01-01 10:00:00"),
+        ("=", "="),
+        ("y", "y"),
+    ],
+)
+def test_plain_words_are_those_of_kubernetes(written, value):
+    """go.yaml.in/yaml/v2 `resolve.go`: no numbers to the base of 60, exponents without a sign, octals in both forms."""
+    (document,) = read(f"a: {written}\n")
+    assert document.value == {"a": value}
+    assert type(document.value["a"]) is type(value)
+
+
+@pytest.mark.parametrize("word", ["y", "N", "on", "20:30", "12e4", "0o17", "089", "2026-01-01", "1", "~"])
+def test_what_is_dumped_is_quoted_where_another_reader_would_not_take_it_as_a_string(word):
+    """`kubectl apply` reads what `sluice register --print` writes: a label `y` must not become a truth there."""
+    assert dump({word: word}) == f"'{word}': '{word}'\n"
+
+
 def test_dump_reads_back():
     """What is dumped reads as the same value."""
     value = {"b": [1, {"c": "x: y"}], "a": "文\n字"}

@@ -1,6 +1,6 @@
 """YAML and JSON text in, plain values out, with the line and column of every node.
 
-The only module that knows the YAML library. It keeps the position of each key and value, and, for a block
+With `yaml_scalars.py` the only module that knows the YAML library. It keeps the position of each key and value, and, for a block
 scalar such as `expression: >-`, the position of each character, so that a mistake in a CEL expression is shown
 at its place in the file.
 """
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.yaml_scalars import DUMPER, LOADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 200
 """Nesting beyond this is refused: no Kubernetes object comes near it."""
 MAX_ALIASED = 100_000
@@ -167,7 +167,7 @@ def _read(text: str, file: str) -> list[Document]:
     lines = tuple(text.splitlines())
     documents = []
     try:
-        loader = _Loader(text)
+        loader = LOADER(text)
         try:
             while loader.check_node():
                 node = loader.get_node()
@@ -189,7 +189,8 @@ def _read(text: str, file: str) -> list[Document]:
 
 def dump(value: Any) -> str:
     """`value` as YAML in block style, keys in their own order."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100_000)
+    written: str = yaml.dump(value, Dumper=DUMPER, sort_keys=False, allow_unicode=True, width=100_000)
+    return written
 
 
 class _Builder:

@@ -125,3 +125,11 @@ def test_fields_of_suites_are_checked():
     suite = "apiVersion: sluice.dev/v1alpha1\nkind: Suite\ncases:\n- name: a\n  expct: {allowed: true}\n"
     _, wrong = loaded(documents.read(suite, "suite.yaml"))
     assert [(f.code, f.place.line, f.hint) for f in wrong] == [("POL001", 5, 'did you mean "expect"?')]
+
+
+@pytest.mark.parametrize(("value", "way"), [("1.10", 'write "1.10"'), ("12e4", 'write "12e4"'), ("017", 'write "017"')])
+def test_a_number_is_quoted_as_it_was_written(value, way):
+    """A version, the hash of a commit, a mode: what Kubernetes reads it as is not what was meant."""
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a, labels: {{x: {value}}}}}\n"
+    found = lint(read_text(text, "m.yaml"), datetime(2026, 9, 1, tzinfo=UTC)).findings
+    assert [f.hint for f in found if f.code == "SCH002"] == [way]

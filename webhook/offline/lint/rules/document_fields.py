@@ -166,12 +166,21 @@ def wrong_type(context: LintContext) -> Iterator[Finding]:
     """
     for subject, wrong in _checked(context):
         if not wrong.unknown:
-            yield subject.finding(wrong.path, wrong.message, wrong.hint)
+            yield subject.finding(wrong.path, wrong.message, wrong.hint and _in_quotes(subject, wrong))
     for subject in context.subjects:
         value = subject.at("kind")
         if "apiVersion" in subject.value and value is not None and not isinstance(value, str):
             found = "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else _found(value)
             yield subject.finding(("kind",), f"kind is {found}, expected a string")
+
+
+def _in_quotes(subject: Subject, wrong: Wrong) -> str:
+    """Write a number as it stands in the file: of `1.10` and `12e4` the digits are what was meant, not the value."""
+    document = subject.document
+    node = document.nodes.get((*subject.root, *wrong.path))
+    if node is None or node.style or node.line != node.end_line:
+        return wrong.hint
+    return f'write "{document.lines[node.line - 1][node.column - 1 : node.end_column - 1]}"'
 
 
 @rule("SCH004", Severity.ERROR, "a field must have one of its listed values")
