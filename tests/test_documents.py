@@ -140,6 +140,17 @@ def test_values_are_those_of_kubernetes():
 
 
 @pytest.mark.parametrize(
+    ("again", "place"), [("- ", (1, 403)), ("? - ", (1, 403)), ("[", (1, 202)), ("\n[{a: ", (102, 2))], ids=repr
+)
+def test_what_is_nested_without_an_end_does_not_end_the_process(again, place):
+    """PyYAML calls itself in C for each level: 40,000 brackets were more than its stack, and no exception."""
+    with pytest.raises(SourceError) as caught:
+        read(again * 100_000)
+    (found,) = caught.value.diagnostics
+    assert ((found.place.line, found.place.column), found.message) == (place, "nested too deeply")
+
+
+@pytest.mark.parametrize(
     ("written", "value"),
     [
         ("20:30", "20:30"),

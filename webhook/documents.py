@@ -1,6 +1,6 @@
 """YAML and JSON text in, plain values out, with the line and column of every node.
 
-With `yaml_scalars.py` the only module that knows the YAML library. It keeps the position of each key and value, and, for a block
+With `yaml_library.py` the only module that knows the YAML library. It keeps the position of each key and value, and, for a block
 scalar such as `expression: >-`, the position of each character, so that a mistake in a CEL expression is shown
 at its place in the file.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from webhook.diagnostics import Diagnostic, Place, SourceError
-from webhook.yaml_scalars import DUMPER, LOADER
+from webhook.yaml_library import DUMPER, LOADER, too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,6 +167,9 @@ def _read(text: str, file: str) -> list[Document]:
     lines = tuple(text.splitlines())
     documents = []
     try:
+        if (at := too_deep(text, MAX_DEPTH + 1)) is not None:
+            place = Place(file, at.line + 1, at.column + 1)
+            raise SourceError([Diagnostic("YAML001", place, "nested too deeply", source=_line(lines, at.line))])
         loader = LOADER(text)
         try:
             while loader.check_node():

@@ -1,4 +1,4 @@
-"""Plain scalars of YAML as Kubernetes reads them: which words are numbers, truths or nothing, and which a writer quotes.
+"""PyYAML with what it lacks: scalars as Kubernetes reads them, and an end to texts that are nested without an end.
 
 Kubernetes' YAML library (go.yaml.in/yaml/v2) differs from PyYAML: `20:30` is a string, and `12e4`, `0o17` and `089` are
 numbers. One difference is left: `y` and `n`, which are truths there, are read as strings, and quoted when written.
@@ -12,6 +12,10 @@ from typing import Any, Final
 
 import yaml
 
+_SAFE: Final = 2_000
+"""So many levels never exhaust the stack of the process, which PyYAML's composer does not look at: it would crash."""
+_COMPACT: Final = re.compile(r"[-?][ \t]+[-?][ \t]")
+"""A list or key within another one on the same line; other blocks need a line and its indentation for each level."""
 _TAG: Final = "tag:yaml.org,2002:"
 _SIGNS: Final = "-+0123456789"
 _INT: Final = re.compile(
@@ -67,3 +71,25 @@ DUMPER: Final[Any] = type(
     {"yaml_implicit_resolvers": {at: [*_QUOTED.get(at, ()), *_OTHERS.get(at, ())] for at in {**_QUOTED, **_OTHERS}}},
 )
 """Quotes a string that Kubernetes, or another reader of YAML, would take for something else."""
+
+
+def too_deep(text: str, most: int) -> Any:
+    """Return the mark of the first node below more than `most` others, if the text may be nested deeply; else None.
+
+    Raises yaml.YAMLError.
+    """
+    if text.count("[") + text.count("{") + 2 * len(_COMPACT.findall(text)) <= _SAFE:
+        return None
+    loader, depth = LOADER(text), 0
+    try:
+        while loader.check_event():
+            event = loader.get_event()
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > most:
+                    return event.start_mark
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    finally:
+        loader.dispose()
+    return None
