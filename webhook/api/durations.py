@@ -8,7 +8,7 @@ from typing import Final
 from webhook.cel.lib.times import parse_duration
 
 DAY_MS: Final = 86_400_000
-_DAYS: Final = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)d)?(.*)", re.DOTALL)
+_DAYS: Final = re.compile(r"(?:([0-9]{1,12}(?:\.[0-9]{1,12})?)d)?(.*)", re.DOTALL)
 
 
 def duration_ms(text: object) -> int:

@@ -250,3 +250,13 @@ def test_a_configuration_of_kueue_counts(section, decided):
     assert "example.com/x" in work
     done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + work + configuration)
     assert f"1 {decided}" in done.output
+
+
+def test_names_in_brackets_are_shown_as_they_are(tmp_path):
+    """`[a]` in a name or a reason is no mark-up, and `[/b]` no end of one."""
+    file = tmp_path / "state.yaml"
+    file.write_text(QUEUES + job("'[a]'", 4, NOW) + job("'[/b]'", 4, NOW).replace('"team"', '""'))
+    done = CliRunner().invoke(plan, ["-f", str(file), "--now", NOW])
+    assert done.exit_code == 0, done.output
+    assert "Job lab/[a]" in done.stdout
+    assert "not queued (no queue name): Job lab/[/b]" in done.stdout

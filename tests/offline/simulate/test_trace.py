@@ -163,3 +163,65 @@ def test_a_bad_value_is_shown_in_its_column(file, text, place, said):
     (found,) = error.value.diagnostics
     assert str(found.place) == f"{file}:{place}"
     assert found.message.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "told"),
+    [
+        ("t.csv", "time,queue,run,cpu\n0,q,60,1\rx\n", 2, "not CSV: a line has a carriage return inside it"),
+        ("t.csv", "time,queue,run\r0,q,60\r", 1, "not CSV: a line has a carriage return inside it"),
+        ("t.csv", 'time,queue,run\n0,q,60\n0,"q,60\n' + "0,q,60\n" * 20_000, 3, "not CSV: field larger than field limit"),
+        ("t.csv", "time,queue,run,cpu,cpu\n0,q,60,1,2\n", 1, 'column "cpu": there is another column of this name'),
+        ("t.csv", f"time,queue,run\n{'9' * 400},q,60\n", 2, '"999999999999..." is too large'),
+        ("t.csv", f"time,queue,run\n{'9' * 400}d,q,60\n", 2, "is not a duration"),
+        ("t.csv", f"time,queue,run,cpu\n0,q,60,{'9' * 400}\n", 2, '"999999999999..." is too large'),
+        ("t.jsonl", f'{{"time": {"9" * 5000}}}\n', 1, "a number is too long"),
+        ("t.jsonl", "[" * 100_000 + "\n", 1, "nested too deeply"),
+        ("t.swf", "1 inf 0 60 inf -1 -1 inf -1 -1 1 7 1 -1 3 -1 -1 -1\n", 1, '"inf" is not a number'),
+        ("t.swf", "1 10 0 60 nan -1 -1 nan -1 -1 1 7 1 -1 3 -1 -1 -1\n", 1, '"nan" is not a number'),
+    ],
+    ids=lambda v: v[:40] if isinstance(v, str) else None,
+)
+def test_what_no_number_can_hold_is_told_at_its_line(name, text, line, told):
+    """A quote that is not closed, ends of lines of an old Mac, numbers of hundreds of digits: words, no traceback."""
+    with pytest.raises(SourceError) as error:
+        read_trace(text, name)
+    first = error.value.diagnostics[0]
+    assert (first.code, first.place.line) == ("TRACE001", line)
+    assert told in first.message
+
+
+@pytest.mark.parametrize(
+    ("queue", "told"),
+    [
+        ("quota: [cpu]", "quota must be a map"),
+        ("quota: {cpu: 1}, weight: heavy", '"heavy" is not a number from 0 to 1,000,000'),
+        ("quota: {cpu: 1}, weight: ", '"None" is not a number from 0 to 1,000,000'),
+        ("quota: {cpu: 1}, strategy: FIFO", '"FIFO" is not one of BestEffortFIFO, StrictFIFO'),
+        ("quota: {cpu: 1}, preemption: Any", "preemption must be a map"),
+        ("quota: {cpu: 1}, preemption: {reclaimWithinCohort: any}", '"any" is not one of Never, LowerPriority, Any'),
+        ("quota: {cpu: 1}, name: [a]", "name must be a string"),
+        (f"quota: {{cpu: '{'9' * 400}'}}", '"999999999999..." is too large'),
+        ("quota: {cpu: 1}, workloads: [{run: 1s, requests: 1}]", "requests must be a map"),
+        ("quota: {cpu: 1}, workloads: [{run: 1s, pods: 0}]", "a job has at least one pod"),
+        ("quota: {cpu: 1}, workloads: [{run: 1s, count: -1}]", '"-1" is not a whole number from 0 to 1,000,000'),
+    ],
+)
+def test_a_wrong_value_of_a_generator_file_is_told_at_its_place(queue, told):
+    """Each field has its type and its words, as in the objects of Kubernetes that it stands for."""
+    text = f"cohorts:\n- queues:\n  - {{{queue}{', workloads: []' if 'workloads' not in queue else ''}}}\n"
+    with pytest.raises(SourceError) as error:
+        generate(read(text)[0])
+    first = error.value.diagnostics[0]
+    assert (first.code, first.place.line, first.message) == ("TRACE004", 3, told)
+    assert first.place.column > 5
+
+
+def test_a_class_in_brackets_is_shown_as_it_is(tmp_path):
+    """`[gpu]` is no mark-up, and `[/gpu]` no end of one."""
+    (tmp_path / "t.csv").write_text("time,queue,run,cpu,class\n0,a,60,1,[gpu]\n0,a,60,1,[/gpu]\n")
+    (tmp_path / "q.yaml").write_text(QUEUES)
+    done = invoke(simulate, str(tmp_path / "t.csv"), "-f", str(tmp_path / "q.yaml"))
+    assert done.exit_code == exits.PASSED
+    assert "[gpu]" in done.stdout
+    assert "[/gpu]" in done.stdout

@@ -28,7 +28,7 @@ def styled(finding: Diagnostic, width: int = WIDTH) -> Text:
 
 
 def plain_table(title: str, *columns: str) -> Table:
-    """Return an empty table without lines; text that is too wide for a column is wrapped."""
+    """Return an empty table without lines; text that is too wide for a column is wrapped. Print it without markup."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")

@@ -19,6 +19,7 @@ from webhook.offline.simulate.trace_rows import RowError, rows_of
 COLUMNS: Final = ("time", "queue", "run", "name", "namespace", "priority", "count", "min", "class", "user")
 _LISTED: Final = f"listed columns: {', '.join(COLUMNS)}"
 _SECONDS: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
+_MOST: Final = 2**63
 _WHOLE: Final = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -42,7 +43,21 @@ class Arrival:
 def milliseconds(value: object) -> int:
     """Read a time of a trace: a duration such as `10m`, or a number of seconds. Raises ValueError."""
     text = str(value).strip()
-    return round(float(text) * 1000) if _SECONDS.fullmatch(text) else duration_ms(text)
+    try:
+        return round(float(text) * 1000) if _SECONDS.fullmatch(text) else duration_ms(text)
+    except OverflowError:
+        raise ValueError(f'"{text[:12]}..." is too large; give a duration such as 90s') from None
+
+
+def quantity(resource: str, value: Any) -> int:
+    """Read a quantity as the core's number. Raises ValueError."""
+    try:
+        found = amount(resource, value)
+    except (QuantityError, TypeError, AttributeError):
+        raise ValueError(f'"{value}" is not a quantity') from None
+    if found > _MOST:
+        raise ValueError(f'"{str(value)[:12]}..." is too large')
+    return found
 
 
 def read_trace(text: str, file: str) -> list[Arrival]:
@@ -98,10 +113,9 @@ def _time(given: Mapping[str, Any], column: str) -> int:
 
 def _quantity(resource: str, value: Any) -> int:
     try:
-        return amount(resource, value)
-    except (QuantityError, TypeError, AttributeError):
-        message = f'"{value}" is not a quantity; every column that is not listed is a resource'
-        raise RowError(message, resource, _LISTED) from None
+        return quantity(resource, value)
+    except ValueError as error:
+        raise RowError(f"{error}; every column that is not listed is a resource", resource, _LISTED) from None
 
 
 def _whole(given: Mapping[str, Any], column: str, least: int = 1) -> int:

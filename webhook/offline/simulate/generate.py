@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.amounts import amount
 from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
 from webhook.documents import Document
-from webhook.kube.quantity import QuantityError
-from webhook.offline.simulate.arrivals import Arrival, milliseconds
+from webhook.offline.simulate.arrivals import Arrival, milliseconds, quantity
 from webhook.queue.model import (
     WEIGHT,
     BorrowWithinCohort,
@@ -38,6 +36,13 @@ COHORT: Final = ("name", "count", "queues")
 QUEUE: Final = ("name", "count", "quota", "weight", "strategy", "preemption", "workloads")
 QUOTA: Final = ("nominal", "borrowingLimit", "lendingLimit")
 PREEMPTION: Final = ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort", "maxPriorityThreshold")
+WORDS: Final = {
+    "strategy": ("BestEffortFIFO", "StrictFIFO"),
+    "withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
+    "reclaimWithinCohort": ("Never", "LowerPriority", "Any"),
+    "borrowWithinCohort": ("Never", "LowerPriority"),
+}
+"""The values of fields that have only some; the first is the one of a field that is left out."""
 CLASS: Final = ("class", "count", "every", "start", "run", "priority", "requests", "pods", "user")
 
 
@@ -67,7 +72,7 @@ class _Generator:
     def run(self) -> Generated:
         for path, cohort in self.items((), self.document.value, "cohorts", COHORT):
             for i in range(self.number(path, cohort, "count", 1)):
-                name = f"{cohort.get('name', 'cohort')}-{i}"
+                name = f"{self.name(path, cohort, 'name', 'cohort')}-{i}"
                 self.cohorts.append(Cohort(name))
                 for at, queue in self.items(path, cohort, "queues", QUEUE):
                     self.add_queues(at, queue, name)
@@ -79,10 +84,10 @@ class _Generator:
 
     def add_queues(self, path: Path, queue: Mapping[str, Any], cohort: str) -> None:
         for i in range(self.number(path, queue, "count", 1)):
-            name = f"{cohort}-{queue.get('name', 'queue')}-{i}"
+            name = f"{cohort}-{self.name(path, queue, 'name', 'queue')}-{i}"
             quotas = {
-                str(resource): self.quota((*path, "quota", resource), str(resource), quota)
-                for resource, quota in (queue.get("quota") or {}).items()
+                resource: self.quota((*path, "quota", resource), resource, quota)
+                for resource, quota in self.map(path, queue, "quota").items()
             }
             group = ResourceGroup(tuple(quotas), (FlavorQuotas(FLAVOR, quotas),))
             self.queues.append(
@@ -90,22 +95,23 @@ class _Generator:
                     name,
                     cohort,
                     (group,),
-                    queueing_strategy=queue.get("strategy", "BestEffortFIFO"),
-                    preemption=self.preemption((*path, "preemption"), queue.get("preemption") or {}),
-                    weight=round(float(queue.get("weight", 1)) * WEIGHT),
+                    queueing_strategy=self.word(path, queue, "strategy"),
+                    preemption=self.preemption((*path, "preemption"), self.map(path, queue, "preemption")),
+                    weight=self.weight(path, queue),
                 )
             )
             for at, work in self.items(path, queue, "workloads", CLASS):
                 self.arrivals.extend(self.work(at, work, name))
 
     def work(self, path: Path, work: Mapping[str, Any], queue: str) -> Iterator[Arrival]:
-        group = str(work.get("class", "work"))
+        group, user = self.name(path, work, "class", "work"), self.name(path, work, "user", "")
         every, start, run = (self.time(path, work, name) for name in ("every", "start", "run"))
-        requests = self.requests((*path, "requests"), work.get("requests") or {})
-        pods, priority = self.number(path, work, "pods", 1), self.number(path, work, "priority", 0)
+        requests = self.requests((*path, "requests"), self.map(path, work, "requests"))
+        pods, priority = self.number(path, work, "pods", 1), self.number(path, work, "priority", 0, -MOST)
+        if pods == 0:
+            self.mistake((*path, "pods"), "a job has at least one pod")
         for i in range(self.number(path, work, "count", 1)):
             name = f"{queue}-{group}-{i}"
-            user = str(work.get("user", ""))
             yield Arrival(start + i * every, run, NAMESPACE, queue, name, requests, pods, None, priority, group, user)
 
     def quota(self, path: Path, resource: str, given: Any) -> Quota:
@@ -117,20 +123,20 @@ class _Generator:
 
     def preemption(self, path: Path, given: Mapping[str, Any]) -> Preemption:
         self.known(path, given, PREEMPTION)
-        return Preemption(
-            given.get("withinClusterQueue", "Never"),
-            given.get("reclaimWithinCohort", "Never"),
-            BorrowWithinCohort(given.get("borrowWithinCohort", "Never"), given.get("maxPriorityThreshold")),
-        )
+        within, reclaim, borrow = (self.word(path, given, name) for name in PREEMPTION[:3])
+        most = None
+        if given.get("maxPriorityThreshold") is not None:
+            most = self.number(path, given, "maxPriorityThreshold", 0, -(2**31), 2**31)
+        return Preemption(within, reclaim, BorrowWithinCohort(borrow, most))
 
     def requests(self, path: Path, given: Mapping[str, Any]) -> dict[str, int]:
-        return {str(name): self.amount((*path, name), str(name), value) for name, value in given.items()}
+        return {name: self.amount((*path, name), name, value) for name, value in given.items()}
 
     def amount(self, path: Path, resource: str, value: Any) -> int:
         try:
-            return amount(resource, value)
-        except (QuantityError, TypeError, AttributeError):
-            self.mistake(path, f'"{value}" is not a quantity')
+            return quantity(resource, value)
+        except ValueError as error:
+            self.mistake(path, str(error))
             return 0
 
     def time(self, path: Path, given: Mapping[str, Any], name: str) -> int:
@@ -140,12 +146,41 @@ class _Generator:
             self.mistake((*path, name), str(error))
             return 0
 
-    def number(self, path: Path, given: Mapping[str, Any], name: str, default: int) -> int:
+    def number(
+        self, path: Path, given: Mapping[str, Any], name: str, default: int, least: int = 0, most: int = MOST
+    ) -> int:
         value = given.get(name, default)
-        if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MOST:
-            self.mistake((*path, name), f'"{value}" is not a whole number up to {MOST}')
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            self.mistake((*path, name), f'"{value}" is not a whole number from {least:,} to {most:,}')
             return default
         return value
+
+    def weight(self, path: Path, given: Mapping[str, Any]) -> int:
+        value = given.get("weight", 1)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+            self.mistake((*path, "weight"), f'"{value}" is not a number from 0 to {MOST:,}')
+            return WEIGHT
+        return round(value * WEIGHT)
+
+    def word(self, path: Path, given: Mapping[str, Any], name: str) -> str:
+        value, known = given.get(name, WORDS[name][0]), WORDS[name]
+        if value not in known:
+            self.mistake((*path, name), f'"{value}" is not one of {", ".join(known)}')
+            return known[0]
+        return str(value)
+
+    def name(self, path: Path, given: Mapping[str, Any], name: str, default: str) -> str:
+        value = given.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            self.mistake((*path, name), f"{name} must be a string")
+        return str(value)
+
+    def map(self, path: Path, given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        found = given.get(name)
+        if found is None or isinstance(found, Mapping):
+            return found or {}
+        self.mistake((*path, name), f"{name} must be a map")
+        return {}
 
     def items(self, path: Path, parent: Any, name: str, known: tuple[str, ...]) -> Iterator[tuple[Path, Any]]:
         found = parent.get(name) if isinstance(parent, Mapping) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -56,11 +57,19 @@ def rows_of(text: str, file: str) -> Iterator[TraceRow]:
 def _csv(text: str) -> Iterator[TraceRow]:
     lines = text.split("\n")
     reader = csv.DictReader(io.StringIO(text))
-    for row in reader:
-        source = lines[reader.line_num - 1].rstrip("\r")
+    try:
         names = tuple(reader.fieldnames or ())
-        values = RowError("more fields than columns") if None in row else row
-        yield TraceRow(reader.line_num, source, values, partial(_csv_spans, source, names))
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            yield TraceRow(1, lines[0], RowError("there is another column of this name", twice), dict)
+        for row in reader:
+            source = lines[reader.line_num - 1].rstrip("\r")
+            values = RowError("more fields than columns") if None in row else row
+            yield TraceRow(reader.line_num, source, values, partial(_csv_spans, source, names))
+    except csv.Error as error:
+        line, ends = reader.line_num + 1, "new-line" in str(error)
+        told = "a line has a carriage return inside it" if ends else str(error)
+        hint = "end lines with a line feed" if ends else "a quote that is not closed takes in the lines that follow it"
+        yield TraceRow(line, lines[min(line, len(lines)) - 1], RowError(f"not CSV: {told}", hint=hint), dict)
 
 
 def _csv_spans(line: str, names: tuple[str, ...]) -> Mapping[str, Span]:
@@ -80,6 +89,8 @@ def _json_row(line: str) -> Mapping[str, Any] | RowError:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         return RowError(f"not JSON: {error.msg}")
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        return RowError("not JSON that can be read: a number is too long, or lists are nested too deeply")
     return row if isinstance(row, dict) else RowError("a line must be a JSON object")
 
 
@@ -136,6 +147,9 @@ def _swf_row(fields: list[str]) -> Mapping[str, Any] | None:
 
 def _number(fields: list[str], at: int) -> float:
     try:
-        return float(fields[at - 1])
+        found = float(fields[at - 1])
     except ValueError:
-        raise RowError(f'"{fields[at - 1]}" is not a number', str(at)) from None
+        found = math.nan
+    if not math.isfinite(found):
+        raise RowError(f'"{fields[at - 1]}" is not a number', str(at))
+    return found

@@ -179,7 +179,7 @@ def _show(made: QueuePlan, cluster: Cluster, output: str) -> None:
     elif output == "yaml":
         click.echo(dump(value), nl=False)
     else:
-        console = Console(width=None if sys.stdout.isatty() else 160)
+        console = Console(width=None if sys.stdout.isatty() else 160, markup=False)
         for table in tables(made, cluster.jobs):
             console.print(table)
             console.print()

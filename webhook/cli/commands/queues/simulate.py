@@ -105,7 +105,7 @@ def simulate(
     if output == "json":
         click.echo(json.dumps(document(summaries), indent=2))
         return
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=None if sys.stdout.isatty() else 160, markup=False)
     for table in tables(summaries):
         console.print(table)
         console.print()
