@@ -1,8 +1,8 @@
 """YAML and JSON text in, plain values out, with the line and column of every node.
 
-With `yaml_library.py` the only module that knows the YAML library. It keeps the position of each key and value, and, for a block
-scalar such as `expression: >-`, the position of each character, so that a mistake in a CEL expression is shown
-at its place in the file.
+With `yaml_library.py` the only module that knows the YAML library. It keeps the position of each key and value, and,
+for a block scalar such as `expression: >-`, the position of each character, so that a mistake in a CEL expression is
+shown at its place in the file.
 """
 
 from __future__ import annotations

@@ -170,7 +170,12 @@ def test_a_bad_value_is_shown_in_its_column(file, text, place, said):
     [
         ("t.csv", "time,queue,run,cpu\n0,q,60,1\rx\n", 2, "not CSV: a line has a carriage return inside it"),
         ("t.csv", "time,queue,run\r0,q,60\r", 1, "not CSV: a line has a carriage return inside it"),
-        ("t.csv", 'time,queue,run\n0,q,60\n0,"q,60\n' + "0,q,60\n" * 20_000, 3, "not CSV: field larger than field limit"),
+        (
+            "t.csv",
+            'time,queue,run\n0,q,60\n0,"q,60\n' + "0,q,60\n" * 20_000,
+            3,
+            "not CSV: field larger than field limit",
+        ),
         ("t.csv", "time,queue,run,cpu,cpu\n0,q,60,1,2\n", 1, 'column "cpu": there is another column of this name'),
         ("t.csv", f"time,queue,run\n{'9' * 400},q,60\n", 2, '"999999999999..." is too large'),
         ("t.csv", f"time,queue,run\n{'9' * 400}d,q,60\n", 2, "is not a duration"),
