@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +105,26 @@ def text_of(path: Path, name: str) -> str:
         return documents.decode(path.read_bytes(), name)
     except OSError as error:
         raise SourceError([Diagnostic("FILE001", Place(name), error.strerror or str(error))]) from None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file beside its place, then put it there: on a full disk, or at Ctrl-C, the old one stays, or none.
+
+    Its rights stay, and a link stays one. Raises OSError.
+    """
+    place = path.resolve()
+    fresh = place.with_name(f"{place.name}.sluice-new")
+    try:
+        fresh.write_bytes(data)
+        if place.exists():
+            shutil.copymode(place, fresh)
+        fresh.replace(place)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
 
 
 def json_values(text: str) -> list[Any] | None:

@@ -15,6 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from webhook.offline.files import write_whole
 from webhook.offline.reference.json_schema import of_files
 from webhook.offline.scaffold.wheel import Wheel, install_commands
 
@@ -78,6 +79,6 @@ def write_files(folder: Path, found: Iterable[Scaffolded], *, force: bool) -> tu
             kept.append(file.path)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.data)
+        write_whole(target, file.data)
         written.append(file.path)
     return written, kept

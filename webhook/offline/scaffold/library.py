@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.documents import Document
+from webhook.offline.files import write_whole
 from webhook.policy.loading.load_bundle import read_file
 from webhook.policy.loading.shipped import library_folder, library_names
 
@@ -82,6 +83,6 @@ def copy_policy(name: str, into: Path, *, force: bool) -> Copied:
             kept.append(target)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.read_bytes())
+        write_whole(target, file.read_bytes())
         written.append(target)
     return Copied(tuple(written), tuple(kept))

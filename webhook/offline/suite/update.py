@@ -10,6 +10,7 @@ import orjson
 
 from webhook import documents
 from webhook.documents import YamlNode
+from webhook.offline.files import write_whole
 from webhook.offline.suite.run_case import Result
 
 Edit = tuple[YamlNode, list[str], Any]
@@ -45,18 +46,20 @@ def _block(value: Any, indent: int) -> list[str]:
 
 def _rewrite(file: Path, changes: list[Edit]) -> None:
     """Put the new lines in the place of the old ones, from the end of the file to its start."""
-    text = file.read_text(encoding="utf-8").split("\n")
-    for node, lines, value in sorted(changes, key=lambda change: -change[0].line):
+    old = file.read_bytes().decode("utf-8-sig")
+    end = "\r\n" if "\r\n" in old else "\n"
+    text = old.replace("\r\n", "\n").split("\n")
+    for node, lines, value in sorted(changes, key=lambda change: (change[0].line, change[0].column), reverse=True):
         if not lines:
             after = text[node.end_line - 1][node.end_column - 1 :]
             within = f"{text[node.line - 1][: node.column - 1]}{orjson.dumps(value).decode()}{after}"
             text[node.line - 1 : node.end_line] = [within]
             continue
-        start, end = node.line - 1, _end(text, node)
+        start, last = node.line - 1, _end(text, node)
         head = text[start][: node.column - 1].rstrip()
         keep = [head] if head.endswith(":") else []
-        text[start : end + 1] = [*keep, *lines]
-    file.write_text("\n".join(text), encoding="utf-8")
+        text[start : last + 1] = [*keep, *lines]
+    write_whole(file, end.join(text).encode())
 
 
 def _end(text: list[str], node: YamlNode) -> int:

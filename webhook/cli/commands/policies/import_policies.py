@@ -19,7 +19,7 @@ from webhook.cli.option_types import THERE, force_option, to_option
 from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
-from webhook.offline.files import locked, read_files, text_of
+from webhook.offline.files import locked, read_files, text_of, write_whole
 from webhook.offline.importing.import_files import from_gatekeeper, from_kyverno
 from webhook.offline.importing.imported import Import, Read
 from webhook.offline.lint.apply_rules import lint
@@ -140,7 +140,7 @@ def _written(made: Import, folder: Path, *, force: bool) -> Iterator[Path | None
                 yield target
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text("---\n".join(documents.dump(value) for value in values), encoding="utf-8")
+            write_whole(target, "---\n".join(documents.dump(value) for value in values).encode())
 
 
 def _linted(written: Sequence[Path], folder: Path) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -21,7 +19,7 @@ from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_op
 from webhook.cli.repository import FILE as REPOSITORY
 from webhook.cli.repository import repository
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError
-from webhook.offline.files import Files, expand, read_files, shown
+from webhook.offline.files import Files, expand, read_files, shown, write_whole
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.pages import page, pages
 from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES, TITLES
@@ -178,16 +176,10 @@ def _raw(path: Path) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file beside the old one and put it in its place, with the same rights; a link stays one."""
-    path = path.resolve()
-    fresh = path.with_name(path.name + ".sluice-fix")
+    """Put a text in the place of a file. Raises SourceError."""
     try:
-        fresh.write_bytes(text.encode("utf-8"))
-        shutil.copymode(path, fresh)
-        fresh.replace(path)
+        write_whole(path, text.encode("utf-8"))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
         wrong = Diagnostic("FILE001", Place(str(path)), f"cannot be fixed: {error.strerror or error}")
         raise SourceError([wrong]) from None
 
