@@ -1,5 +1,6 @@
 """`sluice test`: what cases can say, what is told where one fails, coverage, outputs and exit codes."""
 
+import errno
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -184,6 +185,10 @@ def test_queue_decision(suite):
     fits = case(job % 1, "{queue: {decision: admitted, queue: c}}", cluster)
     large = case(job % 3, "{queue: {decision: pending, reason: ExceedsMaxQuota}}", cluster).replace("one", "two", 1)
     assert findings(suite(fits + large, policy)) == []
+    bare = fits.replace("[{name: c, image", "[[{name: c, image").replace("}}]}}}", "}}]]}}}")
+    (found,) = findings(suite(bare, policy))
+    assert (found.code, found.place.line) == ("SCH002", 10)
+    assert found.message.startswith("spec.template.spec.containers[0] is a list, expected a map")
 
 
 def test_mistakes_in_a_suite(suite, tmp_path):
@@ -354,3 +359,35 @@ def test_an_unmatched_object_is_told_why(suite, tmp_path):
     assert 'p: namespaceSelector does not match namespace "default"' in label.hint
     (bound,) = findings(suite(case(), POLICY.split("---")[0]))
     assert bound.hint.startswith("p: it has no binding")
+
+
+def test_update_keeps_the_ends_of_lines_and_two_cases_on_one_line(suite):
+    """A suite with the line ends of Windows keeps them; of two cases on one line each gets its own patch."""
+    policy = mutating('[JSONPatch{op: "add", path: "/spec/y", value: object.spec.x}]')
+    folder = suite("", policy)
+    rows = ", ".join(f"{{name: {n}, object: {POD % x}, expect: {{patch: []}}}}" for n, x in (("one", 1), ("two", 22)))
+    file = folder / "suite.yaml"
+    file.write_bytes(file.read_bytes().replace(b"\ncases:\n", f"\ncases: [{rows}]\n".encode()).replace(b"\n", b"\r\n"))
+    lines = file.read_bytes().count(b"\r\n")
+    done = run(folder, "--update")
+    assert (done.exit_code, done.stderr) == (0, f"updated 2 in {file}\n"), done.stdout
+    assert file.read_bytes().count(b"\r\n") == file.read_bytes().count(b"\n") == lines
+
+
+def test_update_on_a_full_disk_keeps_the_suite(suite, monkeypatch):
+    """What cannot be written whole is not written, and the command says which file."""
+    folder = suite(case(expect="{patch: []}"), mutating('[JSONPatch{op: "add", path: "/spec/y", value: 1}]'))
+    before = (folder / "suite.yaml").read_bytes()
+    monkeypatch.setattr(Path, "write_bytes", full)
+    done = run(folder, "--update")
+    assert isinstance(done.exception, OSError)
+    assert done.exception.filename == str(folder / "suite.yaml")
+    assert {p.name for p in folder.iterdir()} == {"policy.yaml", "suite.yaml"}
+    assert (folder / "suite.yaml").read_bytes() == before
+
+
+def full(path: Path, data: bytes) -> None:
+    """Write what still has room on the disk."""
+    with path.open("wb") as file:
+        file.write(data[: len(data) // 2])
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -15,7 +15,7 @@ from webhook.admission.pipeline import mutate, review
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
 from webhook.diagnostics import Diagnostic, SourceError
-from webhook.documents import dump
+from webhook.documents import Document, dump
 from webhook.kube.gvk import gvk_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
@@ -25,8 +25,10 @@ from webhook.offline.suite.expectations import Judged, finds, problems
 from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
 from webhook.offline.suite.suite_file import LAW, Case, resolve
 from webhook.offline.suite.unmatched import unmatched
+from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.observers import Observer
+from webhook.policy.loading.list_items import below
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.matching.exceptions import read_date
 from webhook.policy.queue_rules.files import rules_among
@@ -96,11 +98,22 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
     queue = None
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle)
-        queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
+        with readable(lambda: _given(case, facts.all)):
+            queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
     restless = tuple(_restless(request, verdict, bundle, facts, now))
     judged = Judged(request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless, resources)
     found = tuple(problems(case, judged))
     return Result(case, CaseOutcome.FAILURE if found else CaseOutcome.PASSED, found, verdict, queue)
+
+
+def _given(case: Case, others: Iterable[dict[str, Any]]) -> Iterator[Document]:
+    """Yield the objects of a case as documents: an inline object at its place, the others at the case's."""
+    if isinstance(case.spec.get("object"), dict):
+        yield below(case.document, (*case.route, "object"))
+    else:
+        others = [*resolve(case, case.spec.get("object")), *others]
+    around = below(case.document, (*case.route, "name"))
+    yield from (Document(obj, around.file, around.lines, around.nodes) for obj in others)
 
 
 def _restless(request: Request, verdict: Verdict, bundle: Bundle, facts: MemoryFacts, now: float) -> list[str]:
