@@ -240,7 +240,9 @@ def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, find
 def typed(name: str, value: Any) -> Any:
     """Read a value as the setting's type. Raises ValueError with what is allowed."""
     if name in ("policies", "queue_rules", "client_names"):
-        items = value if isinstance(value, list | tuple) else str(value).split(":" if name == "policies" else ",")
+        if not isinstance(value, list | tuple | str):
+            raise ValueError(f"{value!r} is not a list of strings")
+        items = value.split(":" if name == "policies" else ",") if isinstance(value, str) else value
         return tuple((located if name == "policies" else str)(_text(item)) for item in items)
     if _TYPES[name] is bool:
         return _boolean(value)

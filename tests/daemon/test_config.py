@@ -101,6 +101,14 @@ def test_a_wrong_type_is_told_at_its_line(tmp_path, text):
     assert "is not" in found.message
 
 
+@pytest.mark.parametrize("text", ["policies:", "policies: 5", "policies: {a: b}", "queueRules: true", "clientNames:"])
+def test_a_list_of_which_all_entries_were_taken_out_is_no_name(tmp_path, text):
+    """`policies:` with nothing below it is not the file `None`."""
+    (found,) = problems(tmp_path, f"\n{text}\n")
+    assert found.place.line == 2
+    assert found.message.endswith(" is not a list of strings")
+
+
 def test_who_is_let_in_is_set_in_every_place(tmp_path):
     """Names are a list in the file, a text with commas in a variable; without authorities they are a mistake."""
     file = tmp_path / "sluice.yaml"

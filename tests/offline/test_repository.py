@@ -206,3 +206,15 @@ def test_the_default_is_the_folder_of_policies(tmp_path, monkeypatch):
     Path(".sluice.yaml").write_text("log_level: loud")
     with pytest.raises(SourceError, match="loud"):
         repository()
+
+
+@pytest.mark.parametrize(("make", "told"), [("link", "leads nowhere"), ("folder", "is not a file")])
+def test_a_file_that_is_none_is_told(here, make, told):
+    """What was to be in force is not in force: a link that leads nowhere is no repository without a file."""
+    Path(".sluice.yaml").unlink()
+    if make == "link":
+        Path(".sluice.yaml").symlink_to("nowhere")
+    else:
+        Path(".sluice.yaml").mkdir()
+    done = invoke(plan, "-f", "cluster.yaml", "-f", "job.yaml")
+    assert (done.exit_code, done.stderr) == (exits.BAD_INPUT, f".sluice.yaml: error[FILE001]: {told}\n")

@@ -5,6 +5,7 @@ That file is a configuration of `sluice serve` (`--config .sluice.yaml`), read f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,9 @@ class Repository:
 def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: Path = FILE) -> Repository:
     """Return what is in force where options give these. Raises SourceError where the file cannot be used."""
     there = file.is_file()
+    if not there and file == FILE and os.path.lexists(file):
+        wrong = "leads nowhere" if file.is_symlink() else "is not a file"
+        raise SourceError([Diagnostic("FILE001", Place(str(file)), wrong)])
     config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
     found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
     return Repository(found, config.queue_rules, bool(rules) or there, config.namespace)
