@@ -233,8 +233,16 @@ def _compact_list(schema: Mapping[str, Any], keep_unknown: bool) -> dict[str, An
 def from_crd(crd: Mapping[str, Any], version: str) -> Schema:
     """The schema of a version of a custom kind, from its CustomResourceDefinition; UNTYPED where it has none.
 
-    metadata has the shape that all objects share, which `schemas.metadata()` gives; here it merges as a free map.
+    metadata has the shape that all objects share, which `schemas.metadata()` gives; here it merges as a free map. A
+    CRD of a file may be one that no API server takes, such as with `type: [string, "null"]`: it counts as without one.
     """
+    try:
+        return _from_crd(crd, version)
+    except (TypeError, AttributeError, ValueError, LookupError):
+        return UNTYPED
+
+
+def _from_crd(crd: Mapping[str, Any], version: str) -> Schema:
     for entry in crd.get("spec", {}).get("versions", ()):
         if entry.get("name") == version and "schema" in entry:
             node = compact({**entry["schema"].get("openAPIV3Schema", {})})

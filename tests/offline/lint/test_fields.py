@@ -152,3 +152,16 @@ def test_resources_of_built_in_kinds():
         "storageclasses",
         "gateways",
     ]
+
+
+def test_a_custom_kind_of_no_server_is_told_and_ends_nothing():
+    """`type: [integer]` is JSON Schema, not a CRD's: its objects are not checked, the other findings stay."""
+    names = "names: {kind: X, plural: xs}, scope: Namespaced"
+    schema = "openAPIV3Schema: {type: object, properties: {spec: {type: [integer]}}}"
+    text = (
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: xs.a.b}\n"
+        f"spec: {{group: a.b, {names}, versions: [{{name: v1, served: true, storage: true, schema: {{{schema}}}}}]}}\n"
+        "---\napiVersion: a.b/v1\nkind: X\nmetadata: {name: x}\nspec: 1\n"
+    )
+    found = lint(read_text(text, "m.yaml"), datetime(2026, 9, 1, tzinfo=UTC)).findings
+    assert [(f.code, f.place.line) for f in found if f.severity == "error"] == [("SCH002", 4)]
