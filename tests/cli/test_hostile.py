@@ -166,6 +166,23 @@ def test_closed_streams_and_poor_terminals(folder, streams):
         ("eval", "{", "<FILE>:2:2: error[YAML001]: not JSON"),
         ("eval", "[1]", "<FILE>:2: error[INP001]: each line must be a JSON object"),
         ("eval", '{"vars": {}}', "<FILE>:2: error[INP001]: a row requires expr"),
+        (
+            "eval",
+            '{"expr": "Object{}", "env": "mutation", "apply": true, "vars": {"object": "x"}}',
+            "<FILE>:2: error[INP001]: a row with apply requires vars.object to be a map",
+        ),
+        ("plan", '{"id": 1, "objects": [], "rules": true}', "<FILE>:2: error[INP001]: rules must be a list of strings"),
+        (
+            "plan",
+            '{"id": 1, "objects": [], "featureGates": "x"}',
+            "<FILE>:2: error[INP001]: featureGates must be a map",
+        ),
+        (
+            "plan",
+            '{"id": 1, "objects": [{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",'
+            ' "metadata": {"name": "a"}, "spec": {"cohortName": {"a": 1}}}]}',
+            "<FILE>:2: error[SCH002]: spec.cohortName is a map, expected a string",
+        ),
         ("plan", '{"id": 1}', "<FILE>:2: error[INP001]: a case requires an id and a list of objects"),
     ],
 )

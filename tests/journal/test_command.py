@@ -1,5 +1,6 @@
 """`sluice journal`: a Monday of two jobs on two CPUs, written by the queue core itself, then asked."""
 
+import gzip
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -181,3 +182,25 @@ def test_what_cannot_be_read_is_told(journal, tmp_path):
     assert early.exit_code == 2
     assert "the journal begins at 2026-01-05T12:00:00Z" in early.output
     assert "--at requires --workload" in sluice("show", journal, "--at", stamp(5)).output
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("now", "noon"),
+        ("cycle", None),
+        ("generations", ["cq"]),
+        ("attempts", 1),
+        ("denied", [None]),
+        ("unsettled", [1]),
+    ],
+)
+def test_a_memory_of_the_wrong_types_is_told_at_its_line(journal, name, value):
+    """The first record of a file that somebody edited ends no command in a traceback."""
+    (file,) = Path(journal).iterdir()
+    first, *rest = gzip.decompress(file.read_bytes()).splitlines(keepends=True)
+    begin = json.loads(first)
+    begin["memory"][name] = value
+    file.write_bytes(gzip.compress(json.dumps(begin).encode() + b"\n" + b"".join(rest)))
+    done = sluice("replay", journal)
+    assert f"{file}:1: error[JRN001]: " in str(done.exception)

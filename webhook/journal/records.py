@@ -118,6 +118,8 @@ def record_of(line: bytes) -> Record:
         return _record(value)
     except KeyError as error:
         raise ValueError(f"the field {error} is missing, or its value unknown") from None
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"a field has the wrong type: {error}") from None
 
 
 def _record(value: dict[str, Any]) -> Record:
@@ -187,8 +189,10 @@ def _read(value: Mapping[str, Any]) -> Memory:
     }
     denied = {key: _verdict_of(verdict) for key, verdict in value["denied"].items()}
     classes = _classes_of(value["parked"]), _classes_of(value["woken"])
-    unsettled = frozenset(value["unsettled"])
-    return Memory(value["now"], value["cycle"], value["generations"], attempts, *classes, denied, unsettled)
+    unsettled = frozenset(msgspec.convert(value["unsettled"], list[str]))
+    now, cycle = msgspec.convert(value["now"], int), msgspec.convert(value["cycle"], int)
+    generations = msgspec.convert(value["generations"], dict[str, int])
+    return Memory(now, cycle, generations, attempts, *classes, denied, unsettled)
 
 
 def _classes_of(value: Mapping[str, Any]) -> dict[str, ParkedClass]:

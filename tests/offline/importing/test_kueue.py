@@ -228,3 +228,10 @@ def test_the_seeds_go_over(monkeypatch):
     after = decisions("-f", "cluster", "-f", "jobs.yaml")
     assert after == before
     assert Document(before, "").at(("admitted", 0))
+
+
+def test_a_kind_that_is_no_string_is_passed_over(tmp_path):
+    """A document that is no object ends no import in a traceback."""
+    (tmp_path / "state.yaml").write_text("apiVersion: v1\nkind: {a: b}\nmetadata: {name: a}\n")
+    done = invoke(import_command, "kueue", str(tmp_path / "state.yaml"), "--to", str(tmp_path / "out"))
+    assert done.exit_code == exits.NOTHING_TO_RUN

@@ -123,3 +123,15 @@ def test_bad_recordings_are_told(recorded, content, code, said):
         Path("bad.jsonl").write_bytes(content)
     done = recorded("bad.jsonl")
     assert (done.exit_code, said in done.stderr) == (code, True)
+
+
+@pytest.mark.parametrize(("name", "value"), [("warnings", [["w"]]), ("warnings", "w"), ("policies", True)])
+def test_a_verdict_of_the_wrong_types_is_told_at_its_line(recorded, name, value):
+    """A line that somebody edited is none that the server recorded."""
+    lines = Path("recorded/reviews.jsonl").read_text().splitlines()
+    row = json.loads(lines[1])
+    lines[1] = json.dumps({**row, "verdict": {**row["verdict"], name: value}})
+    Path("recorded/reviews.jsonl").write_text("\n".join(lines))
+    done = recorded("recorded", "-c", "ns.yaml")
+    assert done.exit_code == exits.BAD_INPUT
+    assert f"recorded/reviews.jsonl:2: not a recorded review: {name} of the verdict" in done.stderr

@@ -215,3 +215,8 @@ def test_json_keeps_what_is_known():
             "hint": "say 1",
         }
     ]
+
+
+def test_a_name_that_is_no_text_is_a_uri_of_its_bytes():
+    """Linux takes any bytes as the name of a file."""
+    assert uri(b"b\xff.yaml".decode("utf-8", "surrogateescape")) == "b%FF.yaml"

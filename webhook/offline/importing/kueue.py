@@ -145,7 +145,7 @@ def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
     value, kind = document.value, document.at(("kind",))
     group, _, version = str(document.at(("apiVersion",)) or "").rpartition("/")
     name = document.at(("metadata", "name"))
-    if kind not in FILES or group != GROUPS.get(kind, KUEUE) or not isinstance(name, str):
+    if not isinstance(kind, str) or kind not in FILES or group != GROUPS.get(kind, KUEUE) or not isinstance(name, str):
         return None
     if kind == "PriorityClass" and name.startswith(BUILT_IN):
         return None

@@ -50,10 +50,19 @@ def answer_trace(trace: Line, moments: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _rules(line: Line) -> Rules:
-    """Return the rules that a case or a trace names, or the shipped file for its kind of sharing."""
-    names = line.get("rules") or ("kueue-fair" if line.get("fairSharing") else "kueue",)
-    gates = {**GATES, **(line.get("featureGates") or {})}
-    return rules_of(tuple(names), gates, line.get("fairSharingStrategies"))
+    """Return the rules that a case or a trace names, or the shipped file for its kind of sharing. Raises ValueError."""
+    names = _texts(line, "rules") or ("kueue-fair" if line.get("fairSharing") else "kueue",)
+    stated = line.get("featureGates") or {}
+    if not isinstance(stated, dict) or not all(isinstance(on, bool) for on in stated.values()):
+        raise ValueError("featureGates must be a map from gates to true or false")
+    return rules_of(names, {**GATES, **stated}, _texts(line, "fairSharingStrategies"))
+
+
+def _texts(line: Line, name: str) -> tuple[str, ...]:
+    found = line.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise ValueError(f"{name} must be a list of strings")
+    return tuple(found)
 
 
 @contextmanager

@@ -82,6 +82,10 @@ def read_recording(lines: Iterable[bytes], file: str) -> Iterator[RecordedReview
 def _recorded(value: Any, place: str) -> RecordedReview:
     if not isinstance(value, dict) or not isinstance(value.get("verdict"), dict):
         raise ValueError("no verdict")
+    for name in ("warnings", "policies"):
+        texts = value["verdict"].get(name) or []
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{name} of the verdict is not a list of strings")
     phase = value.get("phase", "review")
     if phase not in PHASES:
         raise ValueError(f"unknown phase {phase!r}")

@@ -53,4 +53,4 @@ def _location(place: Place) -> dict[str, Any]:
 def uri(file: str) -> str:
     """Write a file path as a URI: forward slashes, percent signs where needed, a scheme where it is absolute."""
     path = PurePath(file)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")

@@ -90,6 +90,8 @@ def _checked(row: dict[str, Any], place: Place) -> dict[str, Any]:
     if not isinstance(row.get("expr"), str) or not isinstance(row.get("vars") or {}, dict):
         hint = 'a row is {"expr": "object.x > 1", "vars": {"object": {...}}}'
         raise SourceError([Diagnostic("INP001", place, "a row requires expr; vars must be a map", hint=hint)])
+    if row.get("apply") and not isinstance((row.get("vars") or {}).get("object"), dict | None):
+        raise SourceError([Diagnostic("INP001", place, "a row with apply requires vars.object to be a map")])
     return _answer(row)
 
 

@@ -38,7 +38,7 @@ from webhook.cli.option_types import (
 )
 from webhook.cli.repository import Repository, queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, Place, SourceError
-from webhook.documents import dump
+from webhook.documents import Document, dump
 from webhook.offline.plan.batch import answer_case, answer_trace
 from webhook.offline.plan.make_plan import QueuePlan, make_plan
 from webhook.offline.plan.objects import Cluster, cluster_of
@@ -232,10 +232,20 @@ def _checked(
     if "id" not in line or not isinstance(line.get("objects"), list):
         hint = 'a case is {"id": "...", "objects": [...]}, and optional now, fairSharing and featureGates'
         raise SourceError([Diagnostic("INP001", place, "a case requires an id and a list of objects", hint=hint)])
+    whole = Document({"apiVersion": "v1", "kind": "List", "items": [*line["objects"], *_applied(line)]}, str(place))
     try:
-        return answer(line, place)
+        with readable(lambda: [whole]):
+            return answer(line, place)
     except (ConversionError, ValueError) as error:
         raise SourceError([Diagnostic("INP001", place, str(error))]) from None
+
+
+def _applied(line: dict[str, Any]) -> list[Any]:
+    """Return the objects that the events of a trace bring."""
+    steps = line["steps"] if isinstance(line.get("steps"), list) else []
+    events = [step.get("events") for step in steps if isinstance(step, dict)]
+    found = [event for listed in events if isinstance(listed, list) for event in listed]
+    return [event["apply"] for event in found if isinstance(event, dict) and "apply" in event]
 
 
 def _case(case: dict[str, Any], _: Place) -> dict[str, Any]:
