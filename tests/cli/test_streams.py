@@ -78,3 +78,38 @@ def test_what_cannot_be_done_is_told_aside(repository, words, code):
     ended, out, err = sluice(*words, cwd=repository)
     assert (ended, out) == (code, "")
     assert err.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "pipe"),
+    [
+        (("lint", "policies"), "stdout"),
+        (("test",), "stdout"),
+        (("plan", "-f", "cluster", "-f", "fine.yaml"), "stdout"),
+        (("generate", "schema"), "stdout"),
+        (("--help",), "stdout"),
+        (("lint", "nowhere", "-o", "github", "--only", "X"), "stderr"),
+        (("dry-run", "-f", "nowhere.yaml"), "stderr"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else str(v),
+)
+def test_a_reader_that_has_seen_enough_is_no_failed_check(repository, words, pipe):
+    """`sluice lint | head -1` ends with a code of its own, in text and in JSON, on either stream, without a word."""
+    command = [sys.executable, "-m", "webhook.cli.main", *words]
+    reads, writes = os.pipe()
+    os.close(reads)
+    other = "stderr" if pipe == "stdout" else "stdout"
+    try:
+        done = subprocess.run(
+            command, cwd=repository, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+            **{pipe: writes, other: subprocess.PIPE},
+        )  # fmt: skip
+    finally:
+        os.close(writes)
+    assert (done.returncode, getattr(done, other)) == (exits.CLOSED, b"")
+
+
+def test_a_terminal_without_a_size_gets_the_whole_text(repository, monkeypatch):
+    """`COLUMNS=0` is what some terminals say before they know."""
+    monkeypatch.setenv("COLUMNS", "0")
+    assert " passed, 0 failed" in sluice("test", cwd=repository)[1]

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TextIO
 
 import click
 from click.shell_completion import CompletionItem
@@ -56,8 +56,26 @@ SECTIONS: Final[dict[str, str]] = {
 """folder -> the title of its section, in the order in which help lists them."""
 
 
+class PipeClosed(Exception):
+    """The reader of the output is gone. Not an OSError: click would end the process with 1, as if a check failed."""
+
+
 class Commands(click.Group):
     """A group whose commands are imported on use: `sluice eval` does not pay for the Kubernetes client."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Read the options, and print what is asked for, such as the help. Raises PipeClosed."""
+        try:
+            return super().make_context(*arguments, **more)
+        except BrokenPipeError:
+            raise PipeClosed from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Raises PipeClosed."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise PipeClosed from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return every command's name, sorted."""
@@ -107,7 +125,12 @@ def run() -> int:
     A mistake in a user's file is printed at its place.
     """
     _streams()
-    return _run()
+    try:
+        return _run()
+    except (PipeClosed, BrokenPipeError):
+        for stream in (sys.stdout, sys.stderr):
+            _dropped_where_closed(stream)
+        return exits.CLOSED
 
 
 def _streams() -> None:
@@ -115,13 +138,23 @@ def _streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open to the end
+    if not os.environ.get("COLUMNS", "").strip("0"):  # a terminal that has no size yet: all would be cut to nothing
+        os.environ.pop("COLUMNS", None)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
+def _dropped_where_closed(stream: TextIO) -> None:
+    """Let what is still to be written to a closed pipe go nowhere, without a word at the end of the process."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _run() -> int:
-    """Run the command line and give the exit code."""
+    """Run the command line and give the exit code. Raises PipeClosed, or BrokenPipeError while an error is told."""
     try:
         cli.main(prog_name="sluice", standalone_mode=False)
     except SystemExit as end:
@@ -134,9 +167,8 @@ def _run() -> int:
     except SourceError as error:
         hints = importlib.import_module("webhook.offline.lint.hints")  # brings the CEL compiler
         click.echo(hints.with_hints(error).render(), err=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.CLOSED
+    except PipeClosed:
+        raise
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
         click.echo(f"sluice: {named}{error.strerror or error}", err=True)

@@ -13,10 +13,10 @@ from time import monotonic
 from typing import Final
 
 import aiohttp
-from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
+from webhook.cli.console import Console
 from webhook.cli.demo.api_server import CreateOutcome, Front, front
 from webhook.cli.demo.arrivals import arrive
 from webhook.cli.demo.kubelet import Kubelet

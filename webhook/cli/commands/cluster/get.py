@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import click
 import orjson
-from rich.console import Console
 from rich.table import Table
 
 from webhook.cli import exits
+from webhook.cli.console import Console
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, listed, namespace_of, namespace_option

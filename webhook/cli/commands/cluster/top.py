@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
 from webhook.api.state_of_workload import workload_state
 from webhook.cli.commands.cluster.get import table_of
+from webhook.cli.console import Console
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, served

@@ -10,11 +10,11 @@ from typing import Final
 
 import click
 import orjson
-from rich.console import Console
 from rich.table import Table
 
 from webhook.cli import exits
 from webhook.cli.completions import library_policies
+from webhook.cli.console import Console
 from webhook.cli.option_types import Read, force_option, output_option, suggested, to_option
 from webhook.cli.repository import FILE, POLICIES, repository
 from webhook.cli.shipped import not_in_own_source

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from webhook import setting_values
 from webhook.cli import exits
+from webhook.cli.console import Console
 from webhook.cli.inputs import read_inputs
 from webhook.cli.live.dry_run_objects import live_objects
 from webhook.cli.live.session import ask

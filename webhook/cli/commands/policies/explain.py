@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from webhook.admission.wire import BadReview
@@ -19,6 +18,7 @@ from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.trace import TracedPart, clauses
 from webhook.cli import exits
 from webhook.cli.commands.policies.eval import shown
+from webhook.cli.console import Console
 from webhook.cli.inputs import read_inputs
 from webhook.cli.option_types import (
     ANY_TEXT,

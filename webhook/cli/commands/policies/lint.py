@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
 
 from webhook.cli import exits
 from webhook.cli.completions import finding_codes
+from webhook.cli.console import Console
 from webhook.cli.inputs import standard_input
 from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option, suggested
 from webhook.cli.repository import FILE as REPOSITORY

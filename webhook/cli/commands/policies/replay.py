@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import exits
+from webhook.cli.console import Console
 from webhook.cli.option_types import (
     THERE,
     allow_missing_option,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from webhook.cli import exits
+from webhook.cli.console import Console
 from webhook.cli.option_types import ANY_TEXT, GIVEN, jobs_option, output_option, whole
 from webhook.cli.paths import shorter
 from webhook.cli.progress import Progress

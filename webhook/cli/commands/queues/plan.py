@@ -15,13 +15,13 @@ from typing import Any, Final
 import click
 import orjson
 from click.core import ParameterSource
-from rich.console import Console
 
 from webhook import setting_values
 from webhook.api.configuration.read import settings_among
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
+from webhook.cli.console import Console
 from webhook.cli.inputs import Inputs, json_lines
 from webhook.cli.live.cluster_state import WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.rules_in_force import rules_in_force

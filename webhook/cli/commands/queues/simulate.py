@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import completions, exits
+from webhook.cli.console import Console
 from webhook.cli.inputs import read_inputs
 from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read, files_option, output_option, rules_option
 from webhook.cli.repository import queue_rules, repository
