@@ -123,7 +123,11 @@ def labels(value: object) -> dict[str, str]:
     """Read labels, key=value with commas between them; an empty text has none."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not a string")
-    return dict(pair(part) for part in value.split(",") if part.strip())
+    found: dict[str, str] = {}
+    for key, content in (pair(part) for part in value.split(",") if part.strip()):
+        if found.setdefault(key, content) != content:
+            raise ValueError(f'"{value}" has two values for {key}')
+    return found
 
 
 def pair(value: object) -> tuple[str, str]:

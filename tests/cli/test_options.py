@@ -29,7 +29,7 @@ BAD = {
     "path|URL": ("x", "http://h/w.whl", "https://h/w.whl", "https://h/sluice_gate-1-py3-none-any.whl#sha256=1"),
     "url": ("", "x", "http://h:1", "https://", "https://h:70000", "https://h:x", "https://u@h", "https://a b"),
     "key=value": ("", "x", "=v", "a b=c", "a=b c", "a/b/c=d", "/a=b"),
-    "key=value,...": ("x", "=v", "a=b;c=d", "a!=b", "a in (b)"),
+    "key=value,...": ("x", "=v", "a=b;c=d", "a!=b", "a in (b)", "a=b,a=c"),
     "namespace/name": ("", "x", "/x", "x/", "A/b", "a/b:c"),
     "namespace/name[:port]": ("", "x", "/x", "x/", "a/b:", "a/b:0", "a/b:70000", "a/b:x", "A/b"),
 }
@@ -77,6 +77,7 @@ def folder(tmp_path, monkeypatch):
 
     (tmp_path / "good.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
     (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "locked.yaml").touch(0o000)
     monkeypatch.chdir(tmp_path)
     for name in ("asyncio.run", "uvloop.run"):
@@ -108,6 +109,7 @@ def bad_values(path: tuple[str, ...], option: click.Option) -> tuple[str, ...]:
 
 def no_paths(kind: click.Path) -> list[str]:
     values = ["missing.yaml", "missing/file", "good.yaml/inside", "x" * 300] if kind.exists else ["good.yaml/inside"]
+    values += ["loop"] if not kind.file_okay else []
     values += [] if kind.dir_okay else ["folder"]
     values += [] if kind.file_okay else ["good.yaml"]
     return values + (["locked.yaml"] if kind.exists and kind.file_okay and os.getuid() else [])

@@ -204,3 +204,15 @@ def test_a_memory_of_the_wrong_types_is_told_at_its_line(journal, name, value):
     file.write_bytes(gzip.compress(json.dumps(begin).encode() + b"\n" + b"".join(rest)))
     done = sluice("replay", journal)
     assert f"{file}:1: error[JRN001]: " in str(done.exception)
+
+
+def test_a_file_that_is_named_twice_is_read_once(journal):
+    """A folder and a file in it: what happened is told once."""
+    (file,) = Path(journal).iterdir()
+    assert sluice("show", journal, str(file), journal).stdout == sluice("show", journal).stdout
+
+
+def test_a_line_of_brackets_is_no_record(tmp_path):
+    """It is told at its line, however deep it is nested."""
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"[" * 100_000 + b"\n"))
+    assert "a.jsonl.gz:1: error[JRN001]: nested too deeply" in str(sluice("show", str(tmp_path)).exception)

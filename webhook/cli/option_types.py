@@ -91,6 +91,8 @@ class FolderOption(PathOption):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check the path; what is wrong becomes a usage error."""
         path: Path = super().convert(value, param, ctx)
+        if path.is_symlink() and not path.exists():
+            self.fail(f"'{path}' is a link that leads nowhere.", param, ctx)
         there = next(above for above in path.absolute().parents if os.path.exists(above))
         if not there.is_dir():
             self.fail(f"'{there}' is a file, where a folder is needed.", param, ctx)

@@ -39,8 +39,12 @@ def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
     """
     journals: list[JournalFile] = []
     wrong: list[Diagnostic] = []
+    seen: set[Path] = set()
     for path in paths:
         for file in sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
             try:
                 first = next((_record(line, Place(str(file), 1)) for line in _lines(file)), None)
             except SourceError as error:

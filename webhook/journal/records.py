@@ -111,7 +111,10 @@ def line_of(record: Record) -> bytes:
 
 def record_of(line: bytes) -> Record:
     """Read a line. Raises ValueError with what is wrong with it."""
-    value = msgspec.json.decode(line)
+    try:
+        value = msgspec.json.decode(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError("a record must be a JSON object")
     try:

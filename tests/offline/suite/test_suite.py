@@ -391,3 +391,12 @@ def full(path: Path, data: bytes) -> None:
     with path.open("wb") as file:
         file.write(data[: len(data) // 2])
     raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+
+def test_a_suite_that_is_named_twice_runs_once(suite):
+    """`sluice test . policies` counts each case once, and --update writes it once."""
+    folder = suite(case(expect="{patch: []}"), mutating('[JSONPatch{op: "add", path: "/spec/y", value: 1}]'))
+    file = folder / "suite.yaml"
+    done = CliRunner().invoke(command, [str(folder), str(file), str(folder), "--update"])
+    assert (done.exit_code, done.stderr) == (0, f"updated 1 in {file}\n")
+    assert "1 passed, 0 failed" in done.stdout

@@ -140,10 +140,14 @@ def suites_of(paths: Iterable[Path], findings: list[Diagnostic], rules: tuple[st
     """
     suites: list[Suite] = []
     tried: set[Path] = set()
+    seen: set[Path] = set()
     for path in paths:
         if not path.exists():
             findings.append(Diagnostic("SUI001", Place(str(path)), "no such file or folder"))
         for file in [path] if path.is_file() else sorted(_below(path)):
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
             try:
                 suites += [replace(suite, rules=rules) for suite in _suites_of(file, findings, tried)]
             except SourceError as error:
