@@ -23,6 +23,16 @@ KUEUE: Final = "kueue.x-k8s.io/v1beta2"
 _ANY: Final = "[{apiGroups: ['*'], apiVersions: ['*'], resources: ['*'], operations: ['*']}]"
 _POD: Final = "{sluice.dev/expand: pod-templates}"
 SHIPPED: Final = ("gpu-defaults", "gpu-integer", "gpu-tolerations", "queue-name", "suspend-jobs", "suspend-pods")
+
+
+def _with_params(expression: str, ref: str, name: str, kind: str = "ConfigMap") -> str:
+    """Return a validating policy with parameters, and its binding."""
+    text = validating(expression, _ANY, name=name).replace(
+        "spec:\n", f"spec:\n  paramKind: {{apiVersion: v1, kind: {kind}}}\n"
+    )
+    return text.replace("validationActions:", f"paramRef: {ref}, validationActions:")
+
+
 WRITTEN: Final = (
     validating("has(object.metadata.labels)", _ANY, name="v"),
     validating("!object.metadata.name.startsWith('full')", _ANY, actions="[Warn]", name="w"),
@@ -33,23 +43,77 @@ WRITTEN: Final = (
     mutating("[JSONPatch{op: 'add', path: '/metadata/annotations/a', value: 'b'}]", _ANY, name="o"),
     mutating("[JSONPatch{op: 'add', path: '/spec/none', value: 1}]", _ANY, name="p"),
     mutating("[JSONPatch{op: 'add', path: '/metadata/labels', value: null}]", _ANY, name="q"),
+    _with_params("params.data.x == '1'", "{name: p, parameterNotFoundAction: Deny}", "r"),
+    _with_params("params.data.x == '1'", "{selector: {matchLabels: {use: it}}, parameterNotFoundAction: Allow}", "s"),
+    _with_params(
+        "params.spec.limits.all(l, has(l.defaultRequest))",
+        "{selector: {}, parameterNotFoundAction: Allow}",
+        "t",
+        "LimitRange",
+    ),
 )
 """Policies that refuse, warn, fail, and change what others look at."""
 
 
+def config_map(x: str, **metadata: Any) -> JSON:
+    """A parameter."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p", "labels": {"use": "it"}, **metadata},
+            "data": {"x": x}}  # fmt: skip
+
+
+def configuration(**sections: Any) -> JSON:
+    """A Configuration of Kueue, as its file has it: without metadata."""
+    return {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", **sections}
+
+
+LIMITS: Final[JSON] = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "l", "namespace": NAMESPACE},
+    "spec": {"limits": [{"type": "Container", "max": {"cpu": 8}}]},
+}
+DEFINITION: Final[JSON] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgetry.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Cluster",
+        "names": {"kind": "Gadget", "plural": "gadgetry"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    },
+}
+GADGET: Final[JSON] = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {}}
+PARAMS: Final = (config_map("1", namespace=NAMESPACE), config_map("2", namespace=NAMESPACE), LIMITS)
+"""Objects of the cluster that policies have as parameters."""
+BESIDE: Final = (config_map("1"), config_map("2"), config_map("2", namespace=NAMESPACE), LIMITS)
+"""The same in the files of policies, where a namespace may be left out."""
+SETTINGS: Final = (
+    configuration(),
+    configuration(resources={"excludeResourcePrefixes": ["nvidia.com"]}),
+    configuration(resources={"transformations": [
+        {"input": "nvidia.com/gpu", "strategy": "Replace", "outputs": {"cpu": "2"}}]}),
+    configuration(integrations={"frameworks": ["batch/job"]}),
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is asked about (`obj`), what is there (`cluster`), and by which policies."""
+    """What is asked about (`obj`), what is there (`cluster`), and by which policies.
+
+    `beside` are objects in the files of the policies.
+    """
 
     obj: JSON
     cluster: tuple[JSON, ...]
     shipped: tuple[str, ...]
     written: tuple[str, ...]
+    beside: tuple[JSON, ...] = ()
 
     @property
     def bundle(self) -> Bundle:
         """The policies in force."""
-        return _bundle(self.shipped, self.written)
+        return _bundle(self.shipped, (*self.written, *map(documents.dump, self.beside)))
 
 
 @cache
@@ -116,7 +180,64 @@ def _object(draw: st.DrawFn, sample: SampleObject) -> JSON:
 @st.composite
 def situations(draw: st.DrawFn) -> Situation:
     """Any of them."""
-    obj = _object(draw, draw(st.sampled_from(samples())))
+    obj = draw(st.just(GADGET)) if draw(st.integers(0, 19)) == 0 else _object(draw, draw(st.sampled_from(samples())))
     shipped = draw(st.lists(st.sampled_from(SHIPPED), unique=True, max_size=4).map(sorted).map(tuple))
     written = draw(st.lists(st.sampled_from(WRITTEN), unique=True, max_size=3).map(sorted).map(tuple))
-    return Situation(obj, _queues(draw), shipped, written)
+    beside = draw(st.lists(st.sampled_from(BESIDE), max_size=2, unique_by=str).map(tuple))
+    others = draw(st.lists(st.sampled_from((*PARAMS, *SETTINGS)), max_size=2, unique_by=lambda o: o["kind"]))
+    return Situation(obj, (*_queues(draw), *others, DEFINITION), shipped, written, beside)
+
+
+def _a_job(kind: str = "Job") -> JSON:
+    """A full sample of a kind, in the queue `default`."""
+    return copy.deepcopy(next(s.obj for s in samples() if s.obj["kind"] == kind and s.title.startswith("a full")))
+
+
+def _cluster(gpus: str = "8", *others: JSON) -> tuple[JSON, ...]:
+    group = _group("100", gpus)
+    if gpus == "none":
+        group = {
+            "coveredResources": [name for name in group["coveredResources"] if name != "nvidia.com/gpu"],
+            "flavors": [{"name": "f", "resources": [
+                r for r in group["flavors"][0]["resources"] if r["name"] != "nvidia.com/gpu"]}],
+        }  # fmt: skip
+    spec = {"namespaceSelector": {}, "resourceGroups": [group]}
+    return (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}},
+        {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": spec},
+        _door("default", "cq"),
+        *others,
+        *_aside(),
+    )
+
+
+_BY_NAME: Final = (WRITTEN[9],)
+FOUND: Final = {
+    "a parameter in the files, and another one in the cluster": Situation(
+        _a_job(), _cluster("8", PARAMS[0]), (), _BY_NAME, (BESIDE[2],)
+    ),
+    "a parameter without a namespace in the files": Situation(
+        _a_job(), _cluster("8", PARAMS[0]), (), _BY_NAME, (BESIDE[1],)
+    ),
+    "a LimitRange in the files, without its defaults": Situation(_a_job(), _cluster(), (), (WRITTEN[11],), (LIMITS,)),
+    "a custom kind with its own plural, in no namespace": Situation(
+        GADGET, _cluster("8", DEFINITION), (), (validating("request.resource.resource == 'gadgetry'", _ANY, name="u"),)
+    ),
+    "a resource that quota leaves out": Situation(_a_job(), _cluster("none", SETTINGS[1]), (), ()),
+    "a resource that counts as another": Situation(_a_job(), _cluster("none", SETTINGS[2]), (), ()),
+    "a kind that the settings leave out": Situation(_a_job("PyTorchJob"), _cluster("8", SETTINGS[3]), (), ()),
+    "a job without a queue, where such wait too": Situation(
+        {**_a_job(), "metadata": {"name": "unnamed", "namespace": NAMESPACE}},
+        _cluster("8", configuration(manageJobsWithoutQueueName=True)),
+        ("suspend-jobs",),
+        (),
+    ),
+    "a Namespace, whose request names it as its namespace": Situation(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b"}},
+        _cluster(),
+        (),
+        (validating("request.namespace == 'team-b'", _ANY, name="y"),),
+    ),
+}
+"""Where two of them differed once."""

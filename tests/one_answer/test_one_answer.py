@@ -1,8 +1,9 @@
 """`dry-run`, `explain`, `test`, `plan`, `replay` and a served Sluice say the same of the same object."""
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from tests.one_answer.situations import NAMESPACE, Situation, situations
+from tests.one_answer.situations import FOUND, NAMESPACE, Situation, situations
 from tests.one_answer.tools import decided, dry_ran, explained, in_a_suite, replayed, served
 
 _BY_QUEUE = f"queue {NAMESPACE}/"
@@ -12,22 +13,39 @@ _BY_QUEUE = f"queue {NAMESPACE}/"
 @given(situations())
 def test_all_tools_say_the_same(situation: Situation) -> None:
     """Verdict, messages, warnings, the stored object and the queue's decision."""
-    told, outcome = dry_ran(situation)
-    event(f"allowed {told.allowed}")
-    assert explained(situation) == told
-    live = served(situation)
-    assert live.told == told
-    assert live.records
-    assert replayed(situation, live.records).changed == []
-    if told.allowed:
-        event(live.decided.state)
-        assert live.decided == decided(outcome)
+    for told in all_say_the_same(situation):
+        event(told)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(situations())
 def test_a_suite_says_what_policies_say_and_the_queue_apart(situation: Situation) -> None:
     """`allowed` of a case is the policies' answer; what the gate refuses is pending for ever under `queue`."""
+    a_suite_says_the_same(situation)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_where_they_differed_once(name: str) -> None:
+    """Situations in which two of them said something else."""
+    all_say_the_same(FOUND[name])
+    a_suite_says_the_same(FOUND[name])
+
+
+def all_say_the_same(situation: Situation) -> list[str]:
+    """Hold the tools that stand for the server against it; return what they say in short."""
+    told, outcome = dry_ran(situation)
+    assert explained(situation) == told
+    live = served(situation)
+    assert live.told == told
+    assert live.records
+    assert replayed(situation, live.records).changed == []
+    if told.allowed:
+        assert live.decided == decided(outcome)
+    return [f"allowed {told.allowed}", live.decided.state]
+
+
+def a_suite_says_the_same(situation: Situation) -> None:
+    """Hold a case of a suite against `dry-run`."""
     told, outcome = dry_ran(situation)
     result = in_a_suite(situation)
     assert result.verdict is not None

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,16 +14,22 @@ from tests.cluster.small_cluster import CLOCKS, SmallCluster, small_cluster
 from tests.one_answer.situations import ASIDE, NAMESPACE, Situation
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.queue_gate import QueueGate
-from webhook.admission.verdict import Verdict
+from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import answer, parse
+from webhook.api.configuration.read import is_configuration, settings_among
+from webhook.api.configuration.sections import QueueSettings
+from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.documents import Document
+from webhook.jobs.normalise import normalise
 from webhook.kube.absent import ABSENT
 from webhook.kube.patch import Operation, apply
+from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.evaluate import Input, dry_run
-from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts, known
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.queues import with_queues
@@ -32,7 +39,8 @@ from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import Replay, read_recording, replay
 from webhook.offline.suite.run_case import Result, run_case
 from webhook.offline.suite.suite_file import Case
-from webhook.policy.queue_rules.files import rules_named
+from webhook.policy.queue_rules.configured import configured
+from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy.request import Request
 from webhook.queue.rules import Rules
 from webhook.server.engine import LiveEngine
@@ -40,7 +48,6 @@ from webhook.server.engine import LiveEngine
 JSON = dict[str, Any]
 USER: Final = "alice@example.com"
 SENDER: Final = Sender(user=USER, namespace=NAMESPACE)
-RULES: Final = rules_named(["kueue"])
 NOW: Final = 1_767_225_600.0
 
 
@@ -64,7 +71,8 @@ class Decided:
 
 def request_of(situation: Situation) -> Request:
     """The request that an API server sends for the object."""
-    return request_for(received(situation.obj, ResourceScopes(), SENDER), ResourceScopes(), SENDER)
+    scopes = ResourceScopes.of(situation.cluster, MemoryFacts(situation.cluster))
+    return request_for(received(situation.obj, scopes, SENDER), scopes, SENDER)
 
 
 def _input(situation: Situation) -> Input:
@@ -72,20 +80,36 @@ def _input(situation: Situation) -> Input:
 
 
 def _gate(situation: Situation) -> QueueGate | None:
-    return file_gate([situation.obj], (situation.obj, *situation.cluster), RULES, NOW, NAMESPACE)
+    return file_gate([situation.obj], _around(situation), rules_of(situation), NOW, NAMESPACE)
+
+
+def _around(situation: Situation) -> tuple[JSON, ...]:
+    """What the tools know, as their commands put it together."""
+    return known(situation.bundle, [situation.obj], situation.cluster)
+
+
+def settings_of(situation: Situation) -> QueueSettings:
+    """The settings of the queues."""
+    return settings_among(situation.cluster) or QueueSettings()
+
+
+def rules_of(situation: Situation) -> Rules:
+    """The rules of the queues, as the settings ask for."""
+    return rules_configured((), configured(settings_of(situation)))
 
 
 def dry_ran(situation: Situation) -> tuple[Told, ObjectOutcome]:
     """`sluice dry-run`."""
-    facts = FileFacts((situation.obj, *situation.cluster), {})
+    facts = FileFacts(_around(situation), {})
     trial = dry_run([_input(situation)], situation.bundle, facts, SENDER, _gate(situation), lambda: NOW)
-    (outcome,) = with_queues(trial, (situation.obj, *situation.cluster), RULES, NOW).outcomes
+    there = known(situation.bundle, situation.cluster)
+    (outcome,) = with_queues(trial, there, rules_of(situation), NOW).outcomes
     return _told(outcome), outcome
 
 
 def explained(situation: Situation) -> Told:
     """`sluice explain`."""
-    facts = FileFacts((situation.obj, *situation.cluster), {})
+    facts = FileFacts(_around(situation), {})
     outcome, _ = explain(_input(situation), situation.bundle, facts, SENDER, lambda: NOW, _gate(situation))
     return _told(outcome)
 
@@ -104,7 +128,9 @@ def in_a_suite(situation: Situation) -> Result:
         "expect": {"queue": {"decision": "none"}},
     }
     document = Document(spec, "suite.yaml")
-    return run_case(Case("suite", "case", spec, (), document, Path()), situation.bundle, rules=lambda: RULES)
+    return run_case(
+        Case("suite", "case", spec, (), document, Path()), situation.bundle, rules=lambda: rules_of(situation)
+    )
 
 
 def decided(outcome: ObjectOutcome) -> Decided:
@@ -125,11 +151,6 @@ class _Policies:
     def __init__(self, situation: Situation) -> None:
         self.current = self
         self.parts = {"": situation.bundle}
-
-
-class _Facts(MemoryFacts):
-    async def ask(self, questions: Any) -> None:
-        """Nothing is asked: all that policies want to know is in memory."""
 
 
 def _wire(request: Request) -> bytes:
@@ -159,8 +180,10 @@ def served(situation: Situation) -> Served:
 
 
 async def _served(situation: Situation) -> Served:
-    core = QueueCore(RULES)
-    async with small_cluster(*situation.cluster, core=core, seconds=None) as w:
+    settings = settings_of(situation)
+    core = QueueCore(rules_of(situation), settings=settings)
+    stored = [defaulted(normalise(o)) for o in situation.cluster if not is_configuration(o)]
+    async with small_cluster(*stored, core=core, seconds=None, settings=settings) as w:
 
         async def in_view() -> bool:
             known = {o["metadata"]["name"] for o in situation.cluster if o["kind"] == "ClusterQueue"}
@@ -170,15 +193,21 @@ async def _served(situation: Situation) -> Served:
         await w.create(_sentinel("before"))
         await w.until_condition("before", "Admitted")
         records: list[bytes] = []
-        engine = LiveEngine(
-            _Policies(situation), _Facts(situation.cluster), view_gate(w.view, core, CLOCKS.milliseconds)
-        )
+        params = ParamKinds(w.view)
+        params.start()
+        params.add(situation.bundle.param_kinds)
+        await params.wait(situation.bundle.param_kinds)
+        facts = ViewFacts(w.view, params, CLOCKS.monotonic, settings)
+        facts.give(situation.bundle.objects)
+        gate = view_gate(w.view, core, CLOCKS.milliseconds, settings)
+        engine = LiveEngine(_Policies(situation), facts, gate)
         engine.records.append(
             lambda request, verdict, seconds, phase: records.append(
                 orjson.dumps(record_of(request, verdict, seconds, phase, NOW))
             )
         )
-        told = _asked(engine, request_of(situation))
+        told = await _asked(engine, request_of(situation))
+        await params.stop()
         queue = Decided("none")
         if told.obj is not None:
             await w.create(told.obj)
@@ -188,16 +217,21 @@ async def _served(situation: Situation) -> Served:
         return Served(told, queue, tuple(records))
 
 
-def _asked(engine: LiveEngine, request: Request) -> Told:
-    shaped = engine.mutate(parse(orjson.loads(_wire(request))))
-    assert isinstance(shaped, Verdict)
+async def _reviewed(engine: LiveEngine, review: Callable[[Request], Verdict | NeedsFacts], request: Request) -> Verdict:
+    """Review, and ask for what is not in memory, as the route of the server does."""
+    while isinstance(verdict := review(parse(orjson.loads(_wire(request)))), NeedsFacts):
+        await engine.ask(verdict.questions)
+    return verdict
+
+
+async def _asked(engine: LiveEngine, request: Request) -> Told:
+    shaped = await _reviewed(engine, engine.mutate, request)
     response = answer("u", shaped)["response"]
     assert request.object is not None
     if not response["allowed"]:
         return Told(False, shaped.denials, shaped.warnings, None)
     obj = _patched(request.object, response)
-    judged = engine.validate(parse(orjson.loads(_wire(replace(request, object=obj)))))
-    assert isinstance(judged, Verdict)
+    judged = await _reviewed(engine, engine.validate, replace(request, object=obj))
     warnings = tuple(dict.fromkeys((*shaped.warnings, *judged.warnings)))
     return Told(judged.allowed, judged.denials, warnings, obj if judged.allowed else None)
 
@@ -231,7 +265,7 @@ async def _settled(w: SmallCluster, obj: JSON) -> Decided:
 
 def replayed(situation: Situation, records: tuple[bytes, ...]) -> Replay:
     """`sluice replay` on what the served Sluice recorded."""
-    facts = FileFacts(situation.cluster, {})
+    facts = FileFacts(known(situation.bundle, situation.cluster), {})
     return replay(read_recording(records, "records"), situation.bundle, facts, lambda: 0.0, lambda: NOW)
 
 

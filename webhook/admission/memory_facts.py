@@ -80,8 +80,13 @@ class MemoryFacts:
     def params(
         self, gvk: GroupVersionKind, namespace: str | None, name: str | None, selector: Selector | None
     ) -> Sequence[dict[str, Any]]:
-        """Return objects of a kind by name or labels; an object without a namespace counts in every namespace."""
+        """Return objects of a kind by name or labels; an object without a namespace counts in every namespace.
+
+        A name is that of one object: the one in the namespace goes before the one without.
+        """
         of_kind = self._objects.get((gvk.group, gvk.kind), {})
+        if name is not None and namespace is not None:
+            return [of_kind[key] for key in ((namespace, name), ("", name)) if key in of_kind][:1]
         matches = []
         for (where, called), obj in sorted(of_kind.items()):
             if namespace is not None and where not in ("", namespace):

@@ -6,11 +6,12 @@ That file is a configuration of `sluice serve` (`--config .sluice.yaml`), read f
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from webhook.api.configuration.read import settings_among
 from webhook.cli.paths import shorter
 from webhook.config import load
 from webhook.diagnostics import Diagnostic, Place, SourceError
@@ -19,7 +20,7 @@ from webhook.offline.dryrun.against import then
 from webhook.offline.dryrun.revisions import GitError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.load_bundle import files_of, load_bundle, read_file
-from webhook.policy.queue_rules.configured import Configured
+from webhook.policy.queue_rules.configured import Configured, configured
 from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among, rules_configured
 from webhook.queue.rules import Rules
 
@@ -79,6 +80,14 @@ def idle_rules(documents: Sequence[Document], within: Repository) -> Iterator[st
 def queue_rules(within: Repository) -> Rules:
     """Compile the queue rules in force: QueuePolicies of the repository, shipped ones, files. Raises SourceError."""
     return rules_among(_queue_policies(within.policies) if FILE.is_file() else (), within.rules)
+
+
+def rules_for(objects: Iterable[Mapping[str, Any]], bundle: Bundle, within: Repository) -> Rules:
+    """Compile the rules in force from loaded policies, as a Configuration among the objects has them. As above."""
+    settings = settings_among(objects)
+    if settings is None:
+        return rules_among(bundle.queue_policies, within.rules)
+    return rules_configured(bundle.queue_policies, configured(settings, within.rules))
 
 
 def rules_as_configured(within: Repository, wanted: Configured) -> Rules:

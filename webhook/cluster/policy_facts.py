@@ -18,6 +18,7 @@ from webhook.cluster.jobs.managed import MANAGED_KINDS, ViewOwners, key_of_job
 from webhook.jobs.owners import admits
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
+from webhook.kube.typed.defaulted import defaulted
 from webhook.policy.facts import FactError, ObjectQuery
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, key_of, uid_of
@@ -43,9 +44,9 @@ class ViewFacts:
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
     def give(self, objects: Iterable[Object]) -> None:
-        """Replace the objects from the policy files."""
+        """Replace the objects from the policy files; they get the defaults that an API server would give them."""
         by_kind: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
-        for obj in objects:
+        for obj in map(defaulted, objects):
             gvk = gvk_of(obj)
             by_kind.setdefault((gvk.group, gvk.kind), {}).setdefault(key_of(obj), obj)
         self._from_files = by_kind
@@ -140,10 +141,10 @@ class ViewFacts:
 
 
 def _named(objects: Mapping[tuple[str, str], Object], name: str, namespace: str | None) -> Sequence[Object]:
-    """Return the objects with this name; an object without a namespace counts in every namespace."""
+    """Return the object with this name; one without a namespace counts in every namespace that has none of its own."""
     if namespace is None:
         return [obj for (_, own), obj in objects.items() if own == name]
-    return [objects[key] for key in (("", name), (namespace, name)) if key in objects]
+    return [objects[key] for key in ((namespace, name), ("", name)) if key in objects][:1]
 
 
 def _labels(obj: Mapping[str, Any]) -> Labels:

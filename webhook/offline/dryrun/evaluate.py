@@ -16,7 +16,7 @@ from webhook.kube.well_known import SLUICE
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import has_opted_in, missing_facts, missing_queues, selects_namespaces, unmanaged
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
-from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
+from webhook.offline.dryrun.requests import NAMESPACE, ResourceScopes, Sender, received, request_for
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.list_items import entries
@@ -158,7 +158,8 @@ def outcome(item: Input, context: DryRunContext, observer: Observer | None = Non
         request = context.request_for(item, obj)
     except BadReview as error:
         return ObjectOutcome(item.ref, allowed=False, denials=(str(error),), before=obj, code=400, reason="BadRequest")
-    ref = replace(item.ref, namespace=request.namespace, name=request.name or item.ref.name)
+    namespace = "" if request.kind == NAMESPACE else request.namespace
+    ref = replace(item.ref, namespace=namespace, name=request.name or item.ref.name)
     verdict = review(request, context.bundle, context.facts, context.gate, observer=observer, clock=context.clock)
     assert not isinstance(verdict, NeedsFacts), "file facts answer every check"
     return _outcome(ref, verdict, request)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from webhook.admission.gate import Check, Decision, Selector
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
+from webhook.policy.bundle import Bundle
 
 Object = dict[str, Any]
+
+
+def known(bundle: Bundle, *others: Iterable[Object]) -> tuple[Object, ...]:
+    """Return the objects of policy files, and others, which go before those of the same name as in a cluster."""
+    return (*bundle.objects, *chain.from_iterable(others))
 
 
 class FileFacts(MemoryFacts):
@@ -20,7 +27,7 @@ class FileFacts(MemoryFacts):
     """
 
     def __init__(self, objects: Iterable[Object], labels: Mapping[str, str], *, authorized: bool = False) -> None:
-        super().__init__(o for o in objects if isinstance(o.get("metadata"), dict))
+        super().__init__(o for o in objects if isinstance(o.get("metadata") or {}, dict))
         self._given, self.authorized = dict(labels), authorized
         self.asked: set[Check] = set()
         self.unknown_namespaces: set[str] = set()

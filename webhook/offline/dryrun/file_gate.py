@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.admission.queue_gate import QueueGate
+from webhook.api.configuration.read import settings_among
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import describe
 from webhook.offline.plan.make_plan import settle
@@ -35,7 +36,7 @@ class FileObjects:
 
     def local_queue(self, name: str, namespace: str) -> Object | None:
         """Return one LocalQueue, or None."""
-        return next((q for q in self.local_queues(namespace) if q["metadata"]["name"] == name), None)
+        return next((q for q in reversed(self.local_queues(namespace)) if q["metadata"]["name"] == name), None)
 
     def local_queues(self, namespace: str) -> list[Object]:
         """Return the LocalQueues of a namespace."""
@@ -58,7 +59,8 @@ def file_gate(
 ) -> QueueGate | None:
     """Return the gate of the `known` objects under rules at a time in seconds; None where no queue is among them.
 
-    Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none.
+    Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none. Requests count
+    as a Configuration among the objects says.
     """
     coming = {_key(o, namespace) for o in tried if describe(o) is not None}
     there = [o for o in known if _key(o, namespace) not in coming]
@@ -69,7 +71,8 @@ def file_gate(
     facts, now_ms = snapshot(cluster.objects), int(now * 1000)
     state = State.from_snapshot(facts)
     settle(state, rules, now_ms)
-    return QueueGate(FileObjects(cluster.objects), SettledCore(state, rules), lambda: now_ms)
+    core, settings = SettledCore(state, rules), settings_among(cluster.objects)
+    return QueueGate(FileObjects(cluster.objects), core, lambda: now_ms, settings)
 
 
 def _key(obj: Object, namespace: str) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from webhook.policy.facts import Facts
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _IRREGULAR: Final = {"Endpoints": "endpoints"}
 
 
@@ -47,13 +48,14 @@ class ResourceScopes:
 
     @classmethod
     def of(cls, objects: Iterable[Object], facts: Facts | None = None) -> ResourceScopes:
-        """Read the CustomResourceDefinitions of some objects; the cluster is what the facts are."""
-        names, objects = {}, list(objects)
+        """Read the CustomResourceDefinitions of some objects, and those that the facts know as the cluster's."""
+        listed = nothing if facts is None else listed_in(facts)
+        names, objects = {}, [*objects, *listed("apiextensions.k8s.io", "CustomResourceDefinition", None)]
         for spec in (o.get("spec") for o in objects if o.get("kind") == "CustomResourceDefinition"):
             words = spec.get("names") if isinstance(spec, dict) else None
             if isinstance(spec, dict) and isinstance(words, dict):
                 names[(str(spec.get("group")), str(words.get("kind")))] = str(words.get("plural"))
-        return cls(names, Scopes.of(objects), nothing if facts is None else listed_in(facts))
+        return cls(names, Scopes.of(objects), listed)
 
     def of_kind(self, kind: GroupVersionKind) -> str:
         """Name the resource of a kind: a CRD's word, the table of job kinds, else the English plural."""
@@ -87,6 +89,13 @@ def listed_in(facts: Facts) -> Listed:
     return lambda group, kind, namespace: facts.params(GroupVersionKind(group, "v1", kind), namespace, None, None)
 
 
+def namespace_of(obj: Object) -> str:
+    """Return the namespace that a request for an object names: of a Namespace, its own name."""
+    metadata = obj.get("metadata") or {}
+    own = metadata.get("name") if gvk_of(obj) == NAMESPACE else ""
+    return str(metadata.get("namespace") or own or "")
+
+
 def request_for(obj: Object, resources: ResourceScopes, sender: Sender) -> Request:
     """Make the request for an object that was `received`. Raises BadReview where it cannot be one."""
     gvk = gvk_of(obj)
@@ -104,7 +113,7 @@ def request_for(obj: Object, resources: ResourceScopes, sender: Sender) -> Reque
         "requestKind": kind,
         "requestResource": resource,
         "name": str(metadata.get("name") or ""),
-        "namespace": str(metadata.get("namespace") or ""),
+        "namespace": namespace_of(obj),
         "operation": sender.operation,
         "userInfo": {"username": sender.user, "groups": list(sender.groups)},
         "object": None if deleting else obj,

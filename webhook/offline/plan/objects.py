@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.api.configuration.managed import managed
 from webhook.api.configuration.read import is_configuration, settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.api.crds.kinds import OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of
+from webhook.api.snapshot.workload import labels_of
 from webhook.jobs.describe import describe, is_held, row_of
 from webhook.kube.typed.defaulted import defaulted
-from webhook.kube.well_known import KUEUE
+from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"
@@ -42,7 +45,8 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
     without a queue gets the one that the shipped policy `queue-name` gives it: the namespace's default queue, else the
     LocalQueue `default` where there is one, as Kueue's webhook does. One that is `stored` was through admission: it
-    waits nowhere, nor does what no queue can hold.
+    waits nowhere, nor does what no queue can hold. A Configuration says which kinds and namespaces are queued, and
+    whether jobs without a queue wait.
     """
     objects = [_named(_stored(o)) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
@@ -53,23 +57,24 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     for limit_range in by_kind["LimitRange"]:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
-    spaces = {space["metadata"]["name"]: _of_namespace(space) for space in by_kind["Namespace"]}
+    spaces = {space["metadata"]["name"]: space for space in by_kind["Namespace"]}
     owned = {owner_of(w) for w in by_kind["Workload"]}
-    settings = settings_among(objects)
-    labels = settings.copied_labels if settings else None
+    settings = settings_among(objects) or QueueSettings()
+    held, labels = managed(settings), settings.copied_labels
     made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
         job = describe(obj) if obj.get("kind") != "Workload" else None
         if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        if not is_held(obj, job.kind, stored=stored):
+        around = labels_of(spaces.get(space))
+        if not is_held(obj, job.kind, stored=stored) or not held.holds(obj, job, {NAMESPACE_NAME: space, **around}):
             if job.queue is not None:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
         fallback = DEFAULT_QUEUE if (space, DEFAULT_QUEUE) in doors else ""
-        queue = job.queue or ("" if stored else spaces.get(space) or fallback)
-        if not queue:
+        queue = job.queue or ("" if stored else _of_namespace(spaces.get(space)) or fallback)
+        if not queue and not settings.manage_jobs_without_queue_name:
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
         full = defaulted(obj)
@@ -105,9 +110,9 @@ def is_done(obj: Mapping[str, Any]) -> bool:
     return any(c.get("type") in DONE and c.get("status") == "True" for c in conditions if isinstance(c, dict))
 
 
-def _of_namespace(namespace: Object) -> str:
-    """Return the queue that a namespace names for its jobs, nothing where it names none."""
-    metadata = namespace["metadata"]
+def _of_namespace(namespace: Object | None) -> str:
+    """Return the queue that a namespace names for its jobs, nothing where it names none or is not known."""
+    metadata = namespace["metadata"] if namespace else {}
     names = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
     return str(next((queue for queue in names if queue is not None), ""))
 

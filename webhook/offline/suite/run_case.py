@@ -18,7 +18,7 @@ from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document, dump
 from webhook.kube.gvk import gvk_of
 from webhook.kube.typed.defaulted import defaulted
-from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, namespace_of, received
 from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import Judged, finds, problems
@@ -230,7 +230,7 @@ def _wire(case: Case, obj: Any, old: Any, operation: str, resources: ResourceSco
         "requestKind": kind,
         "requestResource": resource,
         "name": str(metadata.get("name") or ""),
-        "namespace": str(metadata.get("namespace") or (metadata.get("name") if gvk.kind == "Namespace" else "") or ""),
+        "namespace": namespace_of(shown),
         "operation": operation,
         "userInfo": {"username": user.pop("name"), **user},
         "object": obj,

@@ -33,14 +33,14 @@ from webhook.cli.option_types import (
     request_options,
     rules_option,
 )
-from webhook.cli.repository import Repository, bundle_of, idle_rules, repository, repository_at
+from webhook.cli.repository import Repository, bundle_of, idle_rules, repository, repository_at, rules_for
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import bundle_at, objects_at
 from webhook.offline.dryrun.comment import comparison_markdown
 from webhook.offline.dryrun.compare import Change, compare
 from webhook.offline.dryrun.evaluate import Input, Trial, dry_run, inputs, nothing
-from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts, known
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.missing import told
 from webhook.offline.dryrun.queues import with_queues
@@ -52,7 +52,6 @@ from webhook.offline.files import objects_of, read_files
 from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.loading.load_bundle import load_bundle
-from webhook.policy.queue_rules.files import rules_among
 
 EXAMPLES: Final = """\b
 Examples:
@@ -172,9 +171,9 @@ def _inputs(
 ) -> DryRunInputs:
     """Read what is to be tried and what is only known. Raises SourceError; ends the program where there is nothing."""
     read = read_inputs(files)
-    known = read_files(objects)
+    beside = read_files(objects)
     found, wrong = inputs((*read.documents, *from_cluster[0]), asked.sender)
-    errors = (*read.errors, *known.errors, *wrong)
+    errors = (*read.errors, *beside.errors, *wrong)
     if errors:
         raise SourceError(errors)
     if not files and not from_cluster[0]:
@@ -182,19 +181,21 @@ def _inputs(
     if not found:
         click.echo(f"sluice dry-run: {nothing(read.documents)}", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    context, live = (tuple(objects_of(part)) for part in (known.documents, from_cluster[1]))
+    context, live = (tuple(objects_of(part)) for part in (beside.documents, from_cluster[1]))
     return DryRunInputs(tuple(found), context, live, asked)
 
 
 def _try(inputs: DryRunInputs, bundle: Bundle, within: Repository) -> Trial:
     asked, tried, now = inputs.asked, [i.obj for i in inputs.inputs], time.time()
-    rules = rules_among(bundle.queue_policies, within.rules)
-    objects = (*tried, *inputs.context, *inputs.live, *bundle.objects)
+    objects = known(bundle, tried, inputs.context, inputs.live)
+    rules = rules_for(objects, bundle, within)
     facts = FileFacts(objects, asked.labels, authorized=asked.authorized)
     gate = file_gate(tried, objects, rules, now, asked.sender.namespace)
     trial = dry_run(inputs.inputs, bundle, facts, asked.sender, gate, time.time)
     trial = replace(trial, notes=(*trial.notes, *idle_rules(bundle.queue_policies, within)))
-    return trial if asked.sender.operation == "DELETE" else with_queues(trial, objects, rules, now)
+    if asked.sender.operation == "DELETE":
+        return trial
+    return with_queues(trial, known(bundle, inputs.context, inputs.live), rules, now)
 
 
 def _before(

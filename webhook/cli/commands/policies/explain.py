@@ -30,10 +30,10 @@ from webhook.cli.option_types import (
     request_options,
     rules_option,
 )
-from webhook.cli.repository import bundle_of, repository
+from webhook.cli.repository import bundle_of, repository, rules_for
 from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.evaluate import inputs, nothing
-from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts, known
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.offline.dryrun.missing import missing_facts, missing_queues, told
 from webhook.offline.dryrun.outcome import ObjectOutcome
@@ -43,7 +43,6 @@ from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.unreadable_objects import readable
-from webhook.policy.queue_rules.files import rules_among
 
 EXAMPLES: Final = """\b
 Examples:
@@ -87,18 +86,18 @@ def explain_command(
     within = repository(policies, rules)
     bundle = bundle_of(within)
     read = read_inputs(files)
-    known = read_files(objects)
+    beside = read_files(objects)
     found, wrong = inputs(read.documents, sender)
-    if errors := (*read.errors, *known.errors, *wrong):
+    if errors := (*read.errors, *beside.errors, *wrong):
         raise SourceError(errors)
     if not found:
         click.echo(f"sluice explain: {nothing(read.documents)}", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     tried = [i.obj for i in found]
-    around = (*tried, *objects_of(known.documents), *bundle.objects)
+    around = known(bundle, tried, objects_of(beside.documents))
     facts, explained = FileFacts(around, {}), []
-    with readable(lambda: (*read.documents, *known.documents)):
-        gate = file_gate(tried, around, rules_among(bundle.queue_policies, within.rules), time.time(), namespace)
+    with readable(lambda: (*read.documents, *beside.documents)):
+        gate = file_gate(tried, around, rules_for(around, bundle, within), time.time(), namespace)
     for item in found:
         try:
             outcome, traces = explain(item, bundle, facts, sender, time.time, gate)

@@ -26,7 +26,7 @@ from webhook.cli.option_types import (
 )
 from webhook.cli.repository import bundle_of, repository
 from webhook.diagnostics import SourceError
-from webhook.offline.dryrun.file_facts import FileFacts
+from webhook.offline.dryrun.file_facts import FileFacts, known
 from webhook.offline.dryrun.missing import missing_facts, told
 from webhook.offline.files import objects_of, read_files
 from webhook.offline.record.replay import (
@@ -72,10 +72,10 @@ def replay_command(
     missing, 3: nothing was recorded.
     """
     bundle = bundle_of(repository(policies))
-    known = read_files(objects)
-    if known.errors:
-        raise SourceError(known.errors)
-    facts = FileFacts((*objects_of(known.documents), *bundle.objects), {}, authorized=authorized)
+    beside = read_files(objects)
+    if beside.errors:
+        raise SourceError(beside.errors)
+    facts = FileFacts(known(bundle, objects_of(beside.documents)), {}, authorized=authorized)
     try:
         found = replay(_recorded(recordings), bundle, facts, time.perf_counter, time.time)
     except (BadRecording, OSError, EOFError, zlib.error) as error:
