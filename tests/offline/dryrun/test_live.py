@@ -3,15 +3,19 @@
 import asyncio
 from typing import ClassVar
 
+import pytest
+
 from tests.offline.dryrun.files import GPU, SUSPEND
 from tests.offline.running import invoke
 from webhook import documents
 from webhook.cli import exits
 from webhook.cli.commands.policies.dry_run import dry_run_command
+from webhook.cli.live.cluster_state import OF_THE_CORE
 from webhook.cli.live.dry_run_objects import kinds_of, read, standing_alone
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.policy.loading.assemble import assemble
+from webhook.store.errors import Refused
 from webhook.store.objects import Listing
 
 
@@ -37,6 +41,33 @@ def test_kinds_follow_the_policies():
     assert GroupVersionKind("", "v1", "Namespace") in known
     everything, _ = kinds_of([assemble(documents.read(GPU))])
     assert {"Pod", "Job", "PyTorchJob", "RayCluster"} <= {gvk.kind for gvk in everything}
+
+
+def test_all_is_known_that_the_core_decides_from():
+    """A queue without its AdmissionChecks would be inactive, and a pod without its RuntimeClass smaller."""
+    _, known = kinds_of([])
+    assert {(gvk.group, gvk.kind) for gvk in OF_THE_CORE} <= {(gvk.group, gvk.kind) for gvk in known}
+
+
+def test_what_may_not_be_listed_is_left_out_where_less_is_known_without():
+    """A user who may not list RuntimeClasses gets an answer; one who may not list ClusterQueues is told."""
+
+    class Guarded(Cluster):
+        forbidden = "RuntimeClass"
+
+        async def scope(self, gvk):
+            return Scope.CLUSTER
+
+        async def list(self, gvk, namespace=None):
+            if gvk.kind == self.forbidden:
+                raise Refused("forbidden", 403)
+            return Listing([{"kind": gvk.kind}], "1")
+
+    _, known = kinds_of([])
+    assert {"kind": "AdmissionCheck"} in asyncio.run(read(Guarded(), known))
+    Guarded.forbidden = "ClusterQueue"
+    with pytest.raises(Refused):
+        asyncio.run(read(Guarded(), known))
 
 
 def test_the_version_that_is_served_is_read():

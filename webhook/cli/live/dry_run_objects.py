@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from webhook.api.crds.kinds import OLD, STORED
+from webhook.cli.live.cluster_state import FORBIDDEN
+from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
 from webhook.jobs.kinds import KINDS
 from webhook.kube.gvk import GroupVersionKind
-from webhook.kube.well_known import KUEUE
 from webhook.policy.bundle import Bundle
+from webhook.store.errors import Refused
 from webhook.store.objects import Object, ObjectStore
 
 FACTS: Final = (
-    GroupVersionKind("", "v1", "Namespace"),
-    GroupVersionKind("", "v1", "LimitRange"),
-    GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass"),
-    *(
-        GroupVersionKind(KUEUE, version, kind)
-        for kind in ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass", "Workload")
-        for version in ("v1beta2", "v1beta1")
-    ),
+    *BUILT_IN,
+    *(GroupVersionKind(gvk.group, version, gvk.kind) for gvk in QUEUE_KINDS for version in (STORED, OLD)),
 )
 """Kinds that decisions are made from; of two versions the first that is served is read."""
+MAY_LACK: Final = frozenset({"AdmissionCheck", "ResourceQuota", "RuntimeClass"})
+"""Of these, the kinds that few queues need: a user who may not list them still gets an answer."""
 
 
 def kinds_of(bundles: Iterable[Bundle]) -> tuple[list[GroupVersionKind], list[GroupVersionKind]]:
@@ -48,7 +47,11 @@ async def read(store: ObjectStore, kinds: Iterable[GroupVersionKind]) -> list[Ob
     for gvk in kinds:
         if (gvk.group, gvk.kind) not in seen and await store.scope(gvk) is not None:
             seen.add((gvk.group, gvk.kind))
-            found += (await store.list(gvk)).items
+            try:
+                found += (await store.list(gvk)).items
+            except Refused as error:
+                if error.status != FORBIDDEN or gvk.kind not in MAY_LACK:
+                    raise
     return found
 
 
