@@ -30,9 +30,9 @@ def native_of(text: str):
     return native_policies(bundle_of(text), bindings)
 
 
-def outcome(bundle, obj):
+def outcome(bundle, obj, operation="CREATE"):
     item = Input(ObjectRef(obj["kind"], "team-a", "x"), obj)
-    return dry_run([item], bundle, FileFacts([], {"team": "yes"}), Sender(namespace="team-a")).outcomes[0]
+    return dry_run([item], bundle, FileFacts([], {"team": "yes"}), Sender(operation, namespace="team-a")).outcomes[0]
 
 
 def halved(obj):
@@ -90,6 +90,121 @@ def test_what_only_sluice_can_is_left_out(old, new, reason):
     made = native_of(SUSPEND.replace(old, new))
     assert made.objects == ()
     assert made.left_out[0][1].startswith(reason)
+
+
+PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+UPDATES = {**PODS, "resources": ["configmaps"], "operations": ["UPDATE"]}
+ASKS = 'object.spec.containers.exists(c, "nvidia.com/gpu" in c.?resources.?limits.orValue({}))'
+TOLERATES = "has(object.spec.tolerations)"
+EXEMPT = """---
+apiVersion: sluice.dev/v1alpha1
+kind: PolicyException
+metadata: {name: e}
+spec: {policyNames: [p], reason: r, expires: "2999-01-01"}
+"""
+
+
+def policy(expression: str, *rules: dict, condition: str = "", bound: tuple = (), **match: object) -> str:
+    """A policy on Pods, expanded into job kinds, with its binding, which may be about less."""
+    spec = {
+        "matchConstraints": {"resourceRules": list(rules), **match},
+        "matchConditions": [{"name": "c", "expression": condition}] if condition else [],
+        "validations": [{"expression": expression, "message": "refused"}],
+    }
+    metadata = {"name": "p", "annotations": {"sluice.dev/expand": "pod-templates"}}
+    group, kind = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    binding |= {"matchResources": {"resourceRules": list(bound)}} if bound else {}
+    return "---\n".join(
+        documents.dump({"apiVersion": group, "metadata": metadata, **rest})
+        for rest in ({"kind": kind, "spec": spec}, {"kind": f"{kind}Binding", "spec": binding})
+    )
+
+
+def template(gpus: str = "", **labels: str) -> dict:
+    """A pod template; one with GPUs tolerates what nodes with GPUs have."""
+    container = {"name": "c", "image": "i", **({"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {})}
+    spec = {"containers": [container], "restartPolicy": "Never"}
+    return {
+        "metadata": {"labels": labels},
+        "spec": {**spec, **({"tolerations": [{"operator": "Exists"}]} if gpus else {})},
+    }
+
+
+def a_job(labels: dict | None = None) -> dict:
+    """A Job with labels of its own."""
+    metadata = {"name": "j", "namespace": "team-a", "labels": labels or {"own": "yes"}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template(app="x")}}
+
+
+def a_pytorch_job() -> dict:
+    """A job of a master without GPUs and workers with some."""
+    roles = {"Master": {"template": template()}, "Worker": {"replicas": 2, "template": template("1")}}
+    metadata = {"name": "t", "namespace": "team-a"}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata,
+            "spec": {"pytorchReplicaSpecs": roles}}  # fmt: skip
+
+
+JUDGED = {
+    "a condition that holds for one template": (policy(TOLERATES, PODS, condition=ASKS), a_pytorch_job(), "CREATE"),
+    "labels of the template": (
+        policy("false", PODS, objectSelector={"matchLabels": {"own": "yes"}}),
+        a_job(),
+        "CREATE",
+    ),
+    "a rule about something else": (policy("false", PODS, UPDATES), a_job(), "UPDATE"),
+    "a rule about a part of Pods": (
+        policy("false", {**PODS, "resources": ["pods/ephemeralcontainers"], "operations": ["UPDATE"]}),
+        a_job(),
+        "UPDATE",
+    ),
+    "a rule about Pods and Jobs": (
+        policy("has(object.spec.containers)", {**PODS, "apiGroups": ["", "batch"], "resources": ["pods", "jobs"]}),
+        a_job(),
+        "CREATE",
+    ),
+    "a rule about Jobs alone": (
+        policy("object.spec.containers.size() > 0", {**PODS, "apiGroups": ["batch"], "resources": ["jobs"]}),
+        a_job(),
+        "CREATE",
+    ),
+    "Pods that are left out": (
+        policy("false", PODS, excludeResourceRules=[{**PODS, "resourceNames": ["j"]}]),
+        a_job(),
+        "CREATE",
+    ),
+    "a binding about Pods": (policy("false", PODS, bound=(PODS,)), a_job(), "CREATE"),
+    "a binding about something else": (policy("false", PODS, bound=(UPDATES,)), a_job(), "CREATE"),
+    "an exception": (policy("false", PODS) + EXEMPT, a_job(), "CREATE"),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_native_policy_judges_no_more_than_the_policy_does(name):
+    """What the native policies that were written refuse, the policy refuses."""
+    text, obj, operation = JUDGED[name]
+    native = assemble(documents.read(documents.dump(o))[0] for o in native_of(text).objects)
+    ours, theirs = outcome(bundle_of(text), obj, operation), outcome(native, obj, operation)
+    assert theirs.allowed == ours.allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (JUDGED["labels of the template"][0], "objectSelector is about the labels of pod templates"),
+        (JUDGED["an exception"][0], "PolicyException e exempts objects from it until a date"),
+    ],
+)
+def test_what_a_native_policy_cannot_tell_apart_is_told(text, reason):
+    """Selectors see the whole job, and CEL no clock."""
+    assert reason in {why for _, why in native_of(text).left_out}
+
+
+def test_an_exception_that_has_expired_is_no_reason():
+    """It exempts nothing any more."""
+    text = JUDGED["an exception"][0].replace("2999", "2020")
+    bindings = [d.value for d in documents.read(text) if d.value["kind"].endswith("Binding")]
+    assert native_policies(bundle_of(text), bindings, now=2e9).left_out == ()
 
 
 def test_the_command_writes_yaml_and_tells_the_rest(tmp_path, monkeypatch):

@@ -81,3 +81,8 @@ def inlined(text: str, variables: dict[str, str]) -> str:
             if match and node.field in variables:
                 text = f"{text[:at]}dyn({variables[node.field]}){text[match.end() :]}"
     return text
+
+
+def grouped(text: str) -> str:
+    """Put a text into brackets; one that ends in a comment needs a line of its own."""
+    return f"({text}\n)" if "//" in text else f"({text})"

@@ -6,7 +6,7 @@ template. What has no native form is left out and reported. Nothing is loaded or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,15 +14,16 @@ from webhook.cel.errors import CelError, CompileError
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.jobs.job import JobKind
-from webhook.jobs.kinds import KINDS
+from webhook.jobs.kinds import BY_RESOURCE, KINDS
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
-from webhook.offline.native_policies.expressions import Templates, inlined, renamed, templates_of
+from webhook.offline.native_policies.expressions import Templates, grouped, inlined, renamed, templates_of
 from webhook.offline.native_policies.mutations import for_template
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.policy_kinds import EXPAND, MODE, SETTINGS, SKIP, WARNING
+from webhook.policy.match_resources import ResourceOperation, ResourceRule
 from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
@@ -49,32 +50,43 @@ class NotPortable(Exception):
     """A policy, or one of its kinds, has no native form; the text says why."""
 
 
-def native_policies(bundle: Bundle, bindings: Iterable[dict[str, Any]]) -> NativePolicies:
-    """Return a bundle's policies in their native form; `bindings` are the binding objects of its files."""
+def native_policies(bundle: Bundle, bindings: Iterable[dict[str, Any]], now: float = 0.0) -> NativePolicies:
+    """Return a bundle's policies in their native form; `bindings` are the binding objects of its files.
+
+    `now` is the time in seconds: exceptions that have expired exempt nothing.
+    """
     objects: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
-    known = list(bindings)
+    known, exempted = list(bindings), _exempted(bundle, now)
     for policy in bundle.policies:
         if policy.document is None or not policy.bindings:
             continue
         try:
-            _refuse(policy)
+            _refuse(policy, exempted)
         except NotPortable as error:
             left_out.append((policy.name, str(error)))
             continue
-        for title, make in _forms(policy):
+        for title, kind in _forms(policy):
             try:
-                native = make()
+                native = _native(policy, _without_kinds(policy), "") if kind is None else _for_kind(policy, kind)
                 _compiles(native)
             except NotPortable as error:
                 left_out.append((title, str(error)))
             else:
-                objects += [native, *_bound(policy, native, known)]
+                found = list(_bound(policy, native, known, kind))
+                objects += [native, *found] if found else []
     return NativePolicies(tuple(objects), tuple(left_out))
 
 
-def _refuse(policy: Policy) -> None:
+def _exempted(bundle: Bundle, now: float) -> dict[str, str]:
+    """Return an exception that is in force for each policy that has one."""
+    return {name: e.name for e in bundle.exceptions if e.enabled and now < e.expires for name in e.policies}
+
+
+def _refuse(policy: Policy, exempted: Mapping[str, str]) -> None:
     """Raise NotPortable for what only Sluice can do."""
+    if policy.name in exempted:
+        raise NotPortable(f"PolicyException {exempted[policy.name]} exempts objects from it until a date")
     if policy.mutating and policy.skip_owned:
         raise NotPortable("the native API server cannot look up an owner by its UID")
     if policy.mode != "enforce":
@@ -84,16 +96,41 @@ def _refuse(policy: Policy) -> None:
             raise NotPortable("the native API server would crash on it (MUT001)")
 
 
-def _forms(policy: Policy) -> Iterator[tuple[str, Any]]:
-    """Yield the policy itself, and where it is expanded a form for each job kind with pod templates."""
-    yield policy.name, lambda: _native(policy, policy.spec, "")
-    if not policy.expand:
-        return
-    for kind in KINDS:
+def _forms(policy: Policy) -> Iterator[tuple[str, JobKind | None]]:
+    """Yield the policy itself, and where it is expanded each job kind with pod templates that it is for."""
+    if not policy.expand or _about_others(policy):
+        yield policy.name, None
+    for kind in KINDS if policy.expand else ():
         plain = all(template.made is None and template.path for template in kind.templates)
-        if kind.templates and plain:
-            name = f"{kind.resource}.{kind.group}"
-            yield f"{policy.name} for {name}", lambda kind=kind: _for_kind(policy, kind)
+        if kind.templates and plain and _is_for(policy, kind):
+            yield f"{policy.name} for {kind.resource}.{kind.group}", kind
+
+
+def _is_for(policy: Policy, kind: JobKind) -> bool:
+    """Return whether a rule is for Pods, and so for the templates of a kind, or for the kind itself."""
+    match = policy.spec.get("matchConstraints") or {}
+    return bool(_for_templates(match, kind).get("resourceRules"))
+
+
+def _about_others(policy: Policy) -> bool:
+    """Return whether a rule may be for anything but job kinds, which have forms of their own."""
+    named = [(group, name) for rule in policy.match.rules for group in rule.groups for name, _ in rule.resources]
+    return any(one == ("", "pods") or one not in BY_RESOURCE for one in named)
+
+
+def _without_kinds(policy: Policy) -> dict[str, Any]:
+    """Return the spec of a policy itself; an expanded one leaves out the job kinds that its rules name beside Pods."""
+    match = policy.spec.get("matchConstraints") or {}
+    rules = match.get("resourceRules") or ()
+    named = [kind for kind in KINDS if kind.kind != "Pod" and any(_takes(rule, kind, match) for rule in rules)]
+    if not policy.expand or not named:
+        return policy.spec
+    excludes = [
+        {"apiGroups": [kind.group], "apiVersions": ["*"], "operations": ["*"], "resources": [kind.resource]}
+        for kind in named
+    ]
+    excludes = [*(match.get("excludeResourceRules") or ()), *excludes]
+    return {**policy.spec, "matchConstraints": {**match, "excludeResourceRules": excludes}}
 
 
 def _native(policy: Policy, spec: dict[str, Any], suffix: str) -> dict[str, Any]:
@@ -124,9 +161,11 @@ def _leaving_system_out(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
     """Write a policy on Pods for the templates of one kind. Raises NotPortable."""
+    bound = (binding.match for binding in policy.bindings)
+    if any(match is not None and match.object_selector is not None for match in (policy.match, *bound)):
+        raise NotPortable("objectSelector is about the labels of pod templates")
     spec = dict(policy.spec)
-    rules = [_rule(rule, kind) for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ()]
-    spec["matchConstraints"] = {**(spec.get("matchConstraints") or {}), "resourceRules": rules}
+    spec["matchConstraints"] = _for_templates(spec.get("matchConstraints") or {}, kind)
     templates = templates_of(kind)
     if policy.mutating:
         _mutating(policy, spec, kind, templates)
@@ -182,11 +221,11 @@ def _plain(text: str) -> str:
 def _of_many(spec: dict[str, Any], templates: Templates) -> None:
     """Apply each validation to every template. Raises NotPortable where a template's old form would be needed."""
     variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
-    spec["variables"] = [{"name": "pods", "expression": templates.text}]
-    spec["validations"] = [_for_all(v, variables) for v in spec["validations"]]
     conditions = spec.get("matchConditions") or ()
-    texts = [v["expression"] for v in spec["validations"]]
-    texts += [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
+    own = [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
+    spec["variables"] = [{"name": "pods", "expression": templates.text}]
+    spec["validations"] = [_for_all(v, variables, own) for v in spec["validations"]]
+    texts = [*own, *(v["expression"] for v in spec["validations"])]
     if any(renamed(text, "x", "oldObject") != text for text in texts):
         raise NotPortable("it reads oldObject, whose templates cannot be matched with the new ones")
     if conditions:
@@ -197,13 +236,38 @@ def _exists(text: str, templates: Templates) -> str:
     return text if _plain(text) in WHOLE else f"({templates.text}).exists(pod, {renamed(text, 'pod')})"
 
 
-def _rule(rule: dict[str, Any], kind: JobKind) -> dict[str, Any]:
-    return {**rule, "apiGroups": [kind.group], "apiVersions": list(kind.versions), "resources": [kind.resource]}
+def _for_templates(match: Mapping[str, Any], kind: JobKind) -> dict[str, Any]:
+    """Return match resources for the templates of a kind: their rules about Pods, and about the kind itself."""
+    made = {
+        field: [
+            {**rule, "apiGroups": [kind.group], "apiVersions": list(kind.versions), "resources": [kind.resource]}
+            for rule in match[field]
+            if _takes(rule, KINDS[0], match) or _takes(rule, kind, match)
+        ]
+        for field in ("resourceRules", "excludeResourceRules")
+        if field in match
+    }
+    return {**match, **made}
 
 
-def _for_all(validation: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
-    """Return the text for every template; a message that may concern one template only is left to `message`."""
+def _takes(rule: Mapping[str, Any], kind: JobKind, match: Mapping[str, Any]) -> bool:
+    """Return whether a rule of match resources is for objects of a kind."""
+    read, any_version = ResourceRule.of(rule), match.get("matchPolicy") != "Exact"
+    return any(
+        read.fits(ResourceOperation(kind.group, version, kind.resource, "", operation), any_version=any_version)
+        for version in kind.versions
+        for operation in read.operations
+    )
+
+
+def _for_all(validation: dict[str, Any], variables: dict[str, str], conditions: Iterable[str]) -> dict[str, Any]:
+    """Return the text for every template for which the conditions hold.
+
+    A message that may concern one template only is left to `message`.
+    """
     text = renamed(inlined(validation["expression"], variables), "pod")
+    if asked := " && ".join(grouped(renamed(condition, "pod")) for condition in conditions):
+        text = f"({asked}) ? {grouped(text)} : true"
     made = {**validation, "expression": f"variables.pods.all(pod, {text})"}
     made.pop("messageExpression", None)
     if not made.get("message"):
@@ -221,11 +285,17 @@ def _compiles(native: dict[str, Any]) -> None:
         raise NotPortable(f"its native form does not compile: {wrong[0].message}")
 
 
-def _bound(policy: Policy, native: dict[str, Any], bindings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _bound(
+    policy: Policy, native: dict[str, Any], bindings: Iterable[dict[str, Any]], job: JobKind | None
+) -> Iterator[dict[str, Any]]:
     kind = f"{native['kind']}Binding"
     for binding in bindings:
         spec = binding.get("spec") or {}
         if binding.get("kind") == kind and spec.get("policyName") == policy.name:
+            if job is not None and (match := spec.get("matchResources")):
+                spec = {**spec, "matchResources": _for_templates(match, job)}
+                if match.get("resourceRules") and not spec["matchResources"]["resourceRules"]:
+                    continue
             name = native["metadata"]["name"]
             suffix = name.removeprefix(policy.name)
             yield {

@@ -14,6 +14,7 @@ from webhook.cel.syntax import parser
 from webhook.cel.syntax.lexer import Token, tokens
 from webhook.cel.syntax.nodes import CreateStruct
 from webhook.offline.lint.reading.expressions import walk
+from webhook.offline.native_policies.expressions import grouped
 
 _TYPE: Final = re.compile(r"\bObject(?=(?:\s*\.\s*\w+)*\s*$)")
 _PLAIN: Final = re.compile(r"""(["'])/[^"'\\]*\1""")
@@ -38,7 +39,7 @@ def for_template(mutation: dict[str, Any], path: tuple[str, ...], as_pod: Callab
 
 def wrapped(text: str, path: tuple[str, ...]) -> str:
     """Put the fragment that an expression gives under a path of fields."""
-    made = _grouped(_edited(text, _types(text, path)))
+    made = grouped(_edited(text, _types(text, path)))
     for depth in range(len(path), 0, -1):
         holder = ".".join(("Object", *path[: depth - 1]))
         made = f"{holder}{{{path[depth - 1]}: {made}}}"
@@ -91,12 +92,7 @@ def _below(prefix: str, value: str) -> str:
     """Write a path under a prefix: within the text where it is one, else as a sum."""
     if _PLAIN.fullmatch(value):
         return f"{value[0]}{prefix}{value[1:]}"
-    return f'"{prefix}" + {_grouped(value)}'
-
-
-def _grouped(text: str) -> str:
-    """Put a text into brackets; one that ends in a comment needs a line of its own."""
-    return f"({text}\n)" if "//" in text else f"({text})"
+    return f'"{prefix}" + {grouped(value)}'
 
 
 def _edited(text: str, edits: Iterable[Edit]) -> str:

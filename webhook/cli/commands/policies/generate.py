@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -52,7 +53,7 @@ def native(paths: tuple[Path, ...]) -> None:
     bundle = load_bundle(places)
     values = (e.value for d in read_files(places).documents for e in entries(d))
     bindings = [v for v in values if isinstance(v, dict) and str(v.get("kind")).endswith("PolicyBinding")]
-    made = native_policies(bundle, bindings)
+    made = native_policies(bundle, bindings, time.time())
     for line in _left_out(made.left_out):
         click.echo(line, err=True)
     if not made.objects:
