@@ -86,8 +86,11 @@ DEFINITION: Final[JSON] = {
 GADGET: Final[JSON] = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {}}
 PARAMS: Final = (config_map("1", namespace=NAMESPACE), config_map("2", namespace=NAMESPACE), LIMITS)
 """Objects of the cluster that policies have as parameters."""
-BESIDE: Final = (config_map("1"), config_map("2"), config_map("2", namespace=NAMESPACE), LIMITS)
-"""The same in the files of policies, where a namespace may be left out."""
+BESIDE: Final = (config_map("1"), config_map("2"), config_map("2", namespace=NAMESPACE))
+"""The same in the files of policies, where a namespace may be left out.
+
+No LimitRange: the tools take it for one that is in the cluster too, and fill in what its plugin would.
+"""
 SETTINGS: Final = (
     configuration(),
     configuration(resources={"excludeResourcePrefixes": ["nvidia.com"]}),
@@ -220,6 +223,7 @@ FOUND: Final = {
     "a parameter without a namespace in the files": Situation(
         _a_job(), _cluster("8", PARAMS[0]), (), _BY_NAME, (BESIDE[1],)
     ),
+    "a parameter twice in the files": Situation(_a_job(), _cluster(), (), _BY_NAME, (BESIDE[1], BESIDE[0])),
     "a LimitRange in the files, without its defaults": Situation(_a_job(), _cluster(), (), (WRITTEN[11],), (LIMITS,)),
     "a custom kind with its own plural, in no namespace": Situation(
         GADGET, _cluster("8", DEFINITION), (), (validating("request.resource.resource == 'gadgetry'", _ANY, name="u"),)

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 
 from tests.one_answer.situations import FOUND, NAMESPACE, Situation, situations
-from tests.one_answer.tools import decided, dry_ran, explained, in_a_suite, replayed, served
+from tests.one_answer.tools import decided, dry_ran, explained, in_a_suite, linted, replayed, served
 
+NEVER = {"QUE020", "QUE021", "QUE022", "QUE027", "QUE028"}
+"""What `lint` finds in jobs that are never admitted."""
 _BY_QUEUE = f"queue {NAMESPACE}/"
 
 
@@ -41,6 +43,8 @@ def all_say_the_same(situation: Situation) -> list[str]:
     assert replayed(situation, live.records).changed == []
     if told.allowed:
         assert live.decided == decided(outcome)
+    if live.decided.state == "admitted":
+        assert linted(situation).isdisjoint(NEVER)
     return [f"allowed {told.allowed}", live.decided.state]
 
 

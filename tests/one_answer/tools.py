@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import orjson
 
 from tests.cluster.small_cluster import CLOCKS, SmallCluster, small_cluster
 from tests.one_answer.situations import ASIDE, NAMESPACE, Situation
+from webhook import documents
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.queue_gate import QueueGate
 from webhook.admission.verdict import NeedsFacts, Verdict
@@ -35,6 +37,8 @@ from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
 from webhook.offline.dryrun.queues import with_queues
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.explain.verdict import explain
+from webhook.offline.files import Files
+from webhook.offline.lint.apply_rules import lint
 from webhook.offline.record.recorder import record_of
 from webhook.offline.record.replay import Replay, read_recording, replay
 from webhook.offline.suite.run_case import Result, run_case
@@ -116,6 +120,14 @@ def explained(situation: Situation) -> Told:
 
 def _told(outcome: ObjectOutcome) -> Told:
     return Told(outcome.allowed, outcome.denials, outcome.warnings, outcome.after)
+
+
+def linted(situation: Situation) -> set[str]:
+    """`sluice lint`: the codes of what is wrong with the object."""
+    text = "---\n".join(documents.dump(o) for o in (situation.obj, *situation.cluster))
+    found = lint(Files(tuple(documents.read(text, "all.yaml")), ("all.yaml",)), datetime.fromtimestamp(NOW, UTC))
+    last = len(documents.dump(situation.obj).splitlines())
+    return {finding.code for finding in found.findings if finding.place.line <= last}
 
 
 def in_a_suite(situation: Situation) -> Result:

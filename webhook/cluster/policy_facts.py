@@ -44,11 +44,14 @@ class ViewFacts:
         self._answers: dict[Check, tuple[Decision, float]] = {}
 
     def give(self, objects: Iterable[Object]) -> None:
-        """Replace the objects from the policy files; they get the defaults that an API server would give them."""
+        """Replace the objects from the policy files; they get the defaults that an API server would give them.
+
+        Of equal names the last counts, as it does where files are applied.
+        """
         by_kind: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
         for obj in map(defaulted, objects):
             gvk = gvk_of(obj)
-            by_kind.setdefault((gvk.group, gvk.kind), {}).setdefault(key_of(obj), obj)
+            by_kind.setdefault((gvk.group, gvk.kind), {})[key_of(obj)] = obj
         self._from_files = by_kind
 
     def namespace(self, name: str) -> dict[str, Any]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from webhook.api.configuration.managed import managed
+from webhook.api.configuration.read import settings_among
+from webhook.api.configuration.sections import QueueSettings, ResourceSettings
 from webhook.api.requests import pod_requests, with_defaults
+from webhook.api.snapshot.workload import counted
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.jobs.describe import PRIORITY, QUEUE
+from webhook.jobs.describe import PRIORITY, QUEUE, is_held
 from webhook.jobs.job import Job, JobPodSet
+from webhook.jobs.pod_parents import groups_of
 from webhook.kube.quantity import Quantity, QuantityError
-from webhook.kube.well_known import KUEUE
+from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
@@ -26,6 +32,9 @@ from webhook.offline.lint.rules.jobs import in_namespace, jobs
 
 _PODS: Final = "pods"
 _NANOS: Final = 10**9
+_SETTINGS: Final = "settings of the queues"
+_ONE_BY_ONE: Final = frozenset({"Deployment", "Notebook"})
+"""Kinds that wait for quota pod by pod."""
 
 
 @rule("QUE026", Severity.ERROR, "a queue label must be spelled correctly")
@@ -59,12 +68,15 @@ def _meant(key: str) -> str:
 @rule("QUE027", Severity.ERROR, "a queue must cover the resources of its jobs")
 def uncovered(context: LintContext) -> Iterator[Finding]:
     """A ClusterQueue admits a job only if every resource that its pods request is among the `coveredResources` of a
-    resource group. Otherwise the job is never admitted. Add the resource to the queue, or remove the request.
+    resource group. Otherwise the job is never admitted. Add the resource to the queue, or remove the request. What a
+    Configuration among the files leaves out of quota, or counts as another resource, is counted so.
     """
-    for subject, job, queue in _queued(context):
+    if _settings(context).ignores_undeclared:
+        return
+    for subject, sets, queue in _queued(context):
         covered = {name for path, _ in queue.each("spec", "resourceGroups") for name in _covered(queue, path)}
-        for pods in job.pod_sets if covered else ():
-            missing = sorted(set(_asked(context, subject, pods)) - covered - _left_out(context))
+        for pods in sets if covered else ():
+            missing = sorted(set(_asked(context, subject, pods)) - covered - {_PODS})
             if missing:
                 message = f'pod set "{pods.name}" requests {", ".join(missing)}, which {queue} does not cover'
                 near = did_you_mean(missing[0], covered)
@@ -76,29 +88,16 @@ def _covered(queue: Subject, path: Path) -> list[str]:
     return queue.strings(*path, "coveredResources")
 
 
-def _left_out(context: LintContext) -> set[str]:
-    """Name the resources that quota is not counted for, by Kueue's configuration among the files."""
-    found = {_PODS}
-    for subject in context.of("config.kueue.x-k8s.io", "Configuration"):
-        prefixes = tuple(subject.strings("resources", "excludeResourcePrefixes"))
-        for _, job in jobs(context) if prefixes else ():
-            found |= {name for pods in job.pod_sets for name in _plain(pods) if name.startswith(prefixes)}
-    return found
-
-
-def _plain(pods: JobPodSet) -> dict[str, int]:
-    return _requests(pods.template.get("spec"), [])
-
-
 @rule("QUE028", Severity.ERROR, "a job must fit into its queue")
 def too_large(context: LintContext) -> Iterator[Finding]:
     """Each pod set of a job gets one flavor. It is never admitted if it requests more than any flavor of its
-    ClusterQueue has: its nominal quota, and what it may borrow from the cohort when no other job runs.
+    ClusterQueue has: its nominal quota, and what it may borrow from the cohort when no other job runs. The pods of a
+    Deployment are admitted one by one, those of a LeaderWorkerSet group by group.
     """
     cohorts = tree(context)
-    for subject, job, queue in _queued(context):
+    for subject, sets, queue in _queued(context):
         most = _most(cohorts, queue)
-        for pods in job.pod_sets:
+        for pods in sets:
             count = pods.count if pods.min_count is None else pods.min_count
             for resource, each in _asked(context, subject, pods).items():
                 limit = most.get(resource)
@@ -131,27 +130,57 @@ def _shown(nanos: int) -> str:
     return str(Quantity(nanos)) if nanos % _NANOS else str(nanos // _NANOS)
 
 
-def _queued(context: LintContext) -> Iterator[tuple[Subject, Job, Subject]]:
-    """Yield the jobs whose LocalQueue and ClusterQueue are among the files."""
+def _queued(context: LintContext) -> Iterator[tuple[Subject, Sequence[JobPodSet], Subject]]:
+    """Yield the jobs whose LocalQueue and ClusterQueue are among the files, with the pods that wait together."""
+    held, spaces = (
+        managed(_settings(context)),
+        {s.name: s.map("metadata", "labels") for s in context.of("", "Namespace")},
+    )
     queues = {s.name: s for s in context.of(KUEUE, "ClusterQueue")}
     local = {(in_namespace(s), s.name): s.text("spec", "clusterQueue") for s in context.of(KUEUE, "LocalQueue")}
     for subject, job in jobs(context):
         queue = queues.get(local.get((in_namespace(subject), job.queue or ""), ""))
-        if queue is not None:
-            yield subject, job, queue
+        space = in_namespace(subject)
+        if queue is not None and held.holds(subject.value, job, {NAMESPACE_NAME: space, **spaces.get(space, {})}):
+            yield subject, _together(subject, job), queue
+
+
+def _settings(context: LintContext) -> QueueSettings:
+    """Return the settings of the queues, of a Configuration among the files."""
+    if _SETTINGS not in context.memo:
+        configurations = (subject.value for subject in context.of("config.kueue.x-k8s.io", "Configuration"))
+        context.memo[_SETTINGS] = settings_among(configurations) or QueueSettings()
+    found: QueueSettings = context.memo[_SETTINGS]
+    return found
+
+
+def _together(subject: Subject, job: Job) -> Sequence[JobPodSet]:
+    """Return the pods that are admitted together, roles without any left out; none of a job that no queue holds."""
+    kind, sets = job.kind, job.pod_sets
+    if kind.queued and not is_held(subject.value, kind):
+        return ()
+    if kind.kind in _ONE_BY_ONE:
+        sets = tuple(replace(pods, count=min(pods.count, 1)) for pods in sets)
+    elif kind.grouped:
+        try:
+            sets = next((group.pod_sets for group in groups_of(subject.value, job)), ())
+        except (AttributeError, TypeError):  # malformed, which is another finding
+            return ()
+    return [pods for pods in sets if pods.count]
 
 
 def _asked(context: LintContext, subject: Subject, pods: JobPodSet) -> dict[str, int]:
     """Return what one pod requests, with the defaults of LimitRanges; nothing where it cannot be read."""
     ranges = [s.value for s in context.of("", "LimitRange") if in_namespace(s) == in_namespace(subject)]
-    return _requests(pods.template.get("spec"), ranges)
+    return _requests(pods.template.get("spec"), ranges, _settings(context).resources)
 
 
-def _requests(spec: Any, ranges: list[dict[str, Any]]) -> dict[str, int]:
+def _requests(spec: Any, ranges: list[dict[str, Any]], resources: ResourceSettings) -> dict[str, int]:
     if not isinstance(spec, dict) or not spec.get("containers"):
         return {}
     try:
-        return {name: nanos for name, nanos in pod_requests(with_defaults(spec, ranges)).items() if nanos}
+        asked = counted(pod_requests(with_defaults(spec, ranges)), resources)
+        return {name: nanos for name, nanos in asked.items() if nanos > 0}
     except (AttributeError, TypeError, ValueError, QuantityError):
         return {}
 
