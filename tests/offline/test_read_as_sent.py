@@ -54,6 +54,12 @@ ROWS = {
         "[{name: c, image: i, resources: {limits: {cpu: 2}}}]}}",
         "quantity(object.spec.containers[0].resources.requests.cpu).isInteger()",
     ),
+    "a number that is a quantity in a job of a custom kind": (
+        "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a}, spec: {pytorchReplicaSpecs: {Worker: "
+        "{template: {spec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 2}}}]}}}}}}",
+        "object.spec.pytorchReplicaSpecs.Worker.template.spec.containers.all(c,"
+        " quantity(c.resources.limits['nvidia.com/gpu']).isInteger())",
+    ),
     "a field that no type has": (
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {hostNetwrk: true, containers: [{name: c, image: i}]}}",
         "!('hostNetwrk' in dyn(object.spec))",

@@ -22,6 +22,7 @@ from webhook.cli.eval_mutation import mutation
 from webhook.cli.inputs import json_lines, one_value
 from webhook.cli.option_types import FILE, ROWS, output_option
 from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.jobs.normalise import normalise
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 from webhook.offline.lint.hints import with_hint
 
@@ -79,9 +80,9 @@ def _read(file: Path | None) -> object:
 
 
 def _as_sent(value: object) -> object:
-    """Return an object of a file as the API server hands it to a policy; a value that names no kind as it is."""
+    """Return an object of a file as Sluice hands it to a policy; a value that names no kind as it is."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str):
-        return received(value, ResourceScopes(), Sender())
+        return normalise(received(value, ResourceScopes(), Sender()))
     return value
 
 
