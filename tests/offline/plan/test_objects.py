@@ -107,6 +107,19 @@ def test_a_job_without_queue_takes_the_default_one_or_is_told():
     assert workload["spec"]["queueName"] == "default"
 
 
+@pytest.mark.parametrize(
+    ("integrations", "queued"), [(None, False), ({"frameworks": ["pod"]}, True)], ids=["no Configuration", "of Pods"]
+)
+def test_a_pod_without_queue_takes_the_default_one_where_a_configuration_says_so(integrations, queued):
+    """As the policy `queue-name` has it: what runs today is not held because its namespace got a queue."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "lab"}, "spec": {"containers": [
+        {"name": "c", "image": "i"}]}}  # fmt: skip
+    default = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", **NAMES}
+    says = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "integrations": integrations}
+    cluster = cluster_of([pod, default, *([says] if integrations else [])])
+    assert (len(workloads(cluster)), cluster.unqueued) == ((1, ()) if queued else (0, ("Pod lab/a",)))
+
+
 NAMES = {"metadata": {"name": "default", "namespace": "lab"}}
 DOOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", **NAMES}
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.api.configuration.managed import managed
 from webhook.api.configuration.read import is_configuration, settings_among
-from webhook.api.configuration.sections import QueueSettings
+from webhook.api.configuration.sections import PODS_TAKE_DEFAULT, QueueSettings
 from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.api.crds.kinds import OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of
@@ -44,9 +44,9 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
 
     A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
     without a queue gets the one that the shipped policy `queue-name` gives it: the namespace's default queue, else the
-    LocalQueue `default` where there is one, as Kueue's webhook does. One that is `stored` was through admission: it
-    waits nowhere, nor does what no queue can hold. A Configuration says which kinds and namespaces are queued, and
-    whether jobs without a queue wait.
+    LocalQueue `default` where there is one, as Kueue's webhook does; a Pod only where a Configuration says so. One that
+    is `stored` was through admission: it waits nowhere, nor does what no queue can hold. A Configuration says which
+    kinds and namespaces are queued, and whether jobs without a queue wait.
     """
     objects = [_named(_stored(o)) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
@@ -73,7 +73,8 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
         fallback = DEFAULT_QUEUE if (space, DEFAULT_QUEUE) in doors else ""
-        queue = job.queue or ("" if stored else _of_namespace(spaces.get(space)) or fallback)
+        no_default = stored or (bool(job.kind.gate) and not settings.switches[PODS_TAKE_DEFAULT])
+        queue = job.queue or ("" if no_default else _of_namespace(spaces.get(space)) or fallback)
         if not queue and not settings.manage_jobs_without_queue_name:
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
