@@ -352,6 +352,16 @@ def test_the_queue_is_told(run):
     assert "  queue: admitted in research\n" in text
 
 
+def test_jobs_of_one_generated_name_are_as_many(run):
+    """Each gets a name of its own, and takes its quota."""
+    Path("queues.yaml").write_text(QUEUES)
+    one = job("j", 3).replace("name: j", "generateName: j-")
+    told = json.loads(
+        run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", "-o", "json", stdin=together(one, one)).stdout
+    )
+    assert [(o["name"], o["queue"]["state"]) for o in told["objects"]] == [("j-x", "admitted"), ("j-x2", "pending")]
+
+
 @pytest.mark.parametrize("gpus", [4, 9])
 def test_the_gate_says_what_serve_says(run, gpus):
     """A job that no quota could ever hold is refused, with the numbers; at the quota's size it is let in."""

@@ -120,6 +120,16 @@ def test_a_pod_without_queue_takes_the_default_one_where_a_configuration_says_so
     assert (len(workloads(cluster)), cluster.unqueued) == ((1, ()) if queued else (0, ("Pod lab/a",)))
 
 
+def test_jobs_of_one_generated_name_are_as_many():
+    """The API server gives each a name of its own."""
+    one = {
+        **job(),
+        "metadata": {"generateName": "a-", "namespace": "lab", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
+    }
+    cluster = cluster_of([one, dict(one), dict(one)])
+    assert list(cluster.jobs.values()) == ["Job lab/a-x", "Job lab/a-x2", "Job lab/a-x3"]
+
+
 NAMES = {"metadata": {"name": "default", "namespace": "lab"}}
 DOOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", **NAMES}
 

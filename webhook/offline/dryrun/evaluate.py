@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -31,11 +32,15 @@ _HOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An object to try, and where it stands. `request` is set where the file holds a whole AdmissionReview."""
+    """An object to try, and where it stands. `request` is set where the file holds a whole AdmissionReview.
+
+    `number` counts the objects that get a name of the same `generateName`.
+    """
 
     ref: ObjectRef
     obj: Object
     request: Request | None = None
+    number: int = 1
 
 
 def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], list[Diagnostic]]:
@@ -45,6 +50,7 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
     """
     found: list[Input] = []
     wrong: list[Diagnostic] = []
+    named: Counter[str] = Counter()
     for document in (entry for whole in documents for entry in entries(whole)):
         value = document.value
         if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
@@ -57,7 +63,9 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
             except BadReview as error:
                 wrong.append(document.diagnostic("REV001", (), str(error)))
         elif not _judges(value):
-            found.append(Input(_ref(document, value, sender), value))
+            ref = _ref(document, value, sender)
+            named[str(ref)] += 1
+            found.append(Input(ref, value, number=named[str(ref)]))
     return found, wrong
 
 
@@ -118,7 +126,10 @@ class DryRunContext:
 
     def received(self, item: Input) -> Object:
         """Return an object as admission sees it."""
-        return item.obj if item.request else received(item.obj, self.resources, self.sender)
+        if item.request:
+            return item.obj
+        sender = self.sender if item.number == 1 else replace(self.sender, suffix=f"{self.sender.suffix}{item.number}")
+        return received(item.obj, self.resources, sender)
 
     def request_for(self, item: Input, obj: Object) -> Request:
         """Make the request for an object that was `received`. Raises BadReview where it cannot be one."""

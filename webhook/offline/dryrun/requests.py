@@ -25,7 +25,7 @@ _IRREGULAR: Final = {"Endpoints": "endpoints"}
 class Sender:
     """Who sends the objects, and how: operation CREATE, UPDATE (from the same object) or DELETE.
 
-    `manager` is the field manager of the write, if it names one.
+    `manager` is the field manager of the write, if it names one; `suffix` ends a generated name.
     """
 
     operation: str = "CREATE"
@@ -33,6 +33,7 @@ class Sender:
     groups: tuple[str, ...] = ("system:authenticated",)
     namespace: str = "default"
     manager: str = ""
+    suffix: str = "x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def received(obj: Object, resources: ResourceScopes, sender: Sender) -> Object:
     elif not metadata.get("namespace"):
         metadata["namespace"] = sender.namespace
     if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
-        metadata["name"] = f"{prefix}x"
+        metadata["name"] = f"{prefix}{sender.suffix}"
     return admitted(defaulted({**obj, "metadata": metadata}), resources.listed)
 
 

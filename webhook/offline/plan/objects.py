@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,7 +48,8 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     is `stored` was through admission: it waits nowhere, nor does what no queue can hold. A Configuration says which
     kinds and namespaces are queued, and whether jobs without a queue wait.
     """
-    objects = [_named(_stored(o)) for o in unpacked(values)]
+    named: Counter[tuple[str, str, str]] = Counter()
+    objects = [_named(_stored(o), named) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
     for obj in objects:
         by_kind[str(obj.get("kind"))].append(obj)
@@ -125,10 +126,18 @@ def _stored(obj: Object) -> Object:
     return obj
 
 
-def _named(obj: Object) -> Object:
-    """Fill in what files leave out and an API server would not: a namespace, and a name for `generateName`."""
+def _named(obj: Object, named: Counter[tuple[str, str, str]]) -> Object:
+    """Fill in what files leave out and an API server would not: a namespace, and a name for `generateName`.
+
+    `named` counts the names that were made so, which all differ.
+    """
     metadata = obj["metadata"]
-    name = metadata.get("name") or f"{metadata.get('generateName', 'unnamed-')}x"
+    name = metadata.get("name")
+    if not name:
+        prefix = str(metadata.get("generateName") or "")
+        key = str(obj.get("kind")), str(metadata.get("namespace") or "default"), prefix
+        named[key] += bool(prefix)
+        name = f"{prefix or 'unnamed-'}x{named[key] if named[key] > 1 else ''}"
     return {**obj, "metadata": {"namespace": "default", **metadata, "name": str(name)}}
 
 
