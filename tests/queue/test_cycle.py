@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.queue.build import FLAVOR, NS, give_back, group, job, names, queue, running, state
+from tests.queue.living import rules_of
 from tests.queue.python_rules import KueueRules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import PendingPlace, Reason
@@ -23,6 +26,7 @@ from webhook.queue.model import (
     Toleration,
 )
 from webhook.queue.report import Reporter
+from webhook.queue.state import State
 
 RULES = KueueRules()
 
@@ -204,6 +208,32 @@ def test_a_budget_splits_the_search_for_victims() -> None:
             break
     assert made.complete
     assert sorted(victims) == sorted(p.workload for p in decide(state(lines, work), RULES, 0).preempted)
+
+
+@pytest.mark.parametrize("name", ["backfill", "backfill-time"])
+def test_heads_that_let_others_pass_use_no_budget_again(name: str) -> None:
+    """Behind 30 jobs that do not fit a short one starts, in as many calls as it takes to look at each once.
+
+    A change of the quota in the middle begins anew; what was decided is what one call without a budget decides.
+    """
+    rules = rules_of("kueue", (name,))
+
+    def made() -> State:
+        held = running("r", "a", 6, run_time=3_600_000)
+        blocked = [job(f"j{i:02}", "a", 4, queued_at=i) for i in range(30)]
+        return state([queue("a", 8)], [held, *blocked, job("small", "a", 1, queued_at=99, run_time=60_000)])
+
+    whole = decide(made(), rules, 0)
+    split = made()
+    calls = [decide(split, rules, 0, budget=10) for _ in range(4)]
+    assert [each.complete for each in calls] == [False, False, False, True]
+    assert [a.workload for each in calls for a in each.admitted] == [a.workload for a in whole.admitted]
+
+    split = made()
+    assert not decide(split, rules, 0, budget=10).complete
+    split.apply(WorkloadGone(f"{NS}/r"))
+    first = decide(split, rules, 1, budget=10)
+    assert [a.workload for a in first.admitted] == [f"{NS}/j00", f"{NS}/j01"]
 
 
 def test_usage_orders_local_queues_by_what_they_used_lately() -> None:

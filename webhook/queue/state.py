@@ -58,7 +58,7 @@ class State(Definitions):
         self.ready: dict[Tree, None] = {}
         self.changed_trees: dict[Tree, None] = {}
         self.cycle = 0
-        self.suspended: dict[Tree, Suspended[Any]] = {}
+        self.suspended: dict[Tree, Suspended[Any, Any]] = {}
         self.retry_by_status = RetryByStatus()
         self.changes = Changes()
         self.accounting = Accounting()

@@ -5,12 +5,15 @@ A round repeats Kueue's scheduling cycle until nothing moves. The state is updat
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from webhook.queue.cycle.checks_and_evictions import evict_and_admit, schedule_evictions
-from webhook.queue.cycle.one_cycle import TreeCycle
+from webhook.queue.cycle.one_cycle import MAX_CALLS, TreeCycle
 from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
 from webhook.queue.pending.reorder import follow_usage
+from webhook.queue.pending.unfinished_cycle import Suspended, signature_of
 from webhook.queue.quota.tree import Tree
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -88,25 +91,54 @@ def _run(current: Round, left: int, most: int) -> int:
     """Run up to `most` cycles, or until `left` heads were looked at. Return how many heads may still be looked at."""
     queues, last, goes_on = current.state.by_tree[current.tree], current.cycle + most, True
     searches = tries = len(current.tree.columns) + 1
-    while goes_on and left > 0 and current.cycle < last:
+    restarts, spent = _resumed(current), 0
+    most_heads = left if restarts < MAX_CALLS else UNLIMITED
+    while goes_on and spent < most_heads and current.cycle < last:
         heads = _heads(current, queues)
         queues = [pending_queue for pending_queue, _ in heads]
         if goes_on := bool(heads):
             current.cycle += 1
             current.moved, current.searches_on, current.searched = False, False, searches <= 0
             current.reporter.cycle(current.cycle, len(heads))
-            left -= TreeCycle(current).run(heads, left)
+            spent += TreeCycle(current).run(heads, most_heads - spent)
             searches = tries if current.moved else searches - 1
             goes_on = current.tree in current.state.suspended or current.moved or current.searches_on
-    for pending_queue in current.state.by_tree[current.tree]:
-        for entry in pending_queue.take_aside():
-            current.state.push(entry)
+    passed = [e for pending_queue in current.state.by_tree[current.tree] for e in pending_queue.take_aside()]
+    for entry in passed:
+        current.state.push(entry)
     if not goes_on:
         current.state.ready.pop(current.tree, None)
         current.state.suspended.pop(current.tree, None)  # its heads may be gone
-    return left
+    elif spent >= most_heads:
+        _suspend(current, passed, restarts)
+    return left - spent
+
+
+def _resumed(current: Round) -> int:
+    """Go on with a round that an earlier call left. Return how often such a round had to begin again."""
+    before = current.state.suspended.get(current.tree)
+    if before is None:
+        return 0
+    if before.signature != signature_of(current.state.by_tree[current.tree]):
+        return before.restarts + 1 if before.passed else 0
+    current.passed = dict(before.passed)
+    for entry, (verdict, held) in before.kept.items():
+        if entry.status == Status.WAITING and entry.verdict is verdict:
+            current.kept[entry] = held
+    return before.restarts
+
+
+def _suspend(current: Round, passed: list[Entry], restarts: int) -> None:
+    """Leave a round to the next call, with the heads that let others pass: they would use up its budget too."""
+    if not passed and not current.passed:
+        return
+    state, tree = current.state, current.tree
+    before = state.suspended.get(tree) or Suspended({}, signature_of(state.by_tree[tree]))
+    kept = {entry: (entry.verdict, held) for entry, held in current.kept.items()}
+    seen = {**current.passed, **{entry: entry.verdict for entry in passed}}
+    state.suspended[tree] = replace(before, passed=seen, kept=kept, restarts=restarts)
 
 
 def _heads(current: Round, queues: list[PendingQueue]) -> list[tuple[PendingQueue, Entry]]:
     follow_usage(current.state)
-    return [(pending_queue, entry) for pending_queue in queues if (entry := pending_queue.head()) is not None]
+    return [(pending_queue, entry) for pending_queue in queues if (entry := current.head(pending_queue)) is not None]

@@ -40,7 +40,7 @@ class TreeCycle:
         self.round, self.state, self.rules, self.tree = of, of.state, of.rules, of.tree
         self.gone: dict[str, Target] = {}
         self.usage: Usage = self.tree.usage.copy()
-        for kept in of.kept:
+        for kept in of.kept.values():
             self.tree.add(kept.node, kept.amounts, self.usage)
 
     def run(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> int:
@@ -71,7 +71,7 @@ class TreeCycle:
                 return [], cost
             entry: Entry | None = first
             while entry is not None and self._too_late(entry, pending_queue):
-                entry = pending_queue.head()
+                entry = self.round.head(pending_queue)
             if entry is None:
                 continue
             try:
@@ -85,7 +85,7 @@ class TreeCycle:
                     continue
             except self.rules.failures as error:
                 self._fail_rule(entry, pending_queue, error)
-            if not self.round.counted and (following := _behind(entry, pending_queue)) is not None:
+            if not self.round.counted and (following := self._behind(entry, pending_queue)) is not None:
                 todo.append((pending_queue, following))
         return nominations, cost
 
@@ -166,7 +166,7 @@ class TreeCycle:
         """Return the usage without the reservations that a workload may use, because it ends before they are needed."""
         at = self.round.now
         if not (held := self.round.kept) or not (
-            yielding := [r for r in held if self.rules.yields(entry.workload, r.begins, at)]
+            yielding := [r for r in held.values() if self.rules.yields(entry.workload, r.begins, at)]
         ):
             return usage
         usage = usage.copy()
@@ -179,7 +179,7 @@ class TreeCycle:
         if self.round.counted or nomination.entry.status != Status.HOLDING:
             return None
         pending_queue = nomination.pending_queue
-        entry = pending_queue.head()
+        entry = self.round.head(pending_queue)
         if entry is None or entry in self.round.waiting:
             return None
         nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
@@ -215,6 +215,11 @@ class TreeCycle:
 
     def _fail_in_contest(self, nomination: Nomination, error: Exception) -> None:
         self._fail_rule(nomination.entry, nomination.pending_queue, error)
+
+    def _behind(self, entry: Entry, pending_queue: PendingQueue) -> Entry | None:
+        """Return the next head behind one that was just parked; None if that one stays at the head."""
+        parked = entry.equivalence is None or entry.equivalence.parked
+        return self.round.head(pending_queue) if parked else None
 
     def _process(self, nomination: Nomination) -> None:
         if self._overlaps(nomination):
@@ -350,13 +355,7 @@ class TreeCycle:
         if self.rules.hold:
             pending_queues = self.state.by_tree[self.tree]
             start = begins(nomination, pending_queues, self.tree.usage, self.round.now)
-            self.round.kept.append(Reservation(node, amounts, start))
-
-
-def _behind(entry: Entry, pending_queue: PendingQueue) -> Entry | None:
-    """Return the next head behind one that was just parked; None if that one stays at the head."""
-    parked = entry.equivalence is None or entry.equivalence.parked
-    return pending_queue.head() if parked else None
+            self.round.kept[nomination.entry] = Reservation(node, amounts, start)
 
 
 def cost_of(nomination: Nomination | None) -> int:
