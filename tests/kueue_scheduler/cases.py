@@ -31,7 +31,7 @@ STRATEGIES: Final = (
     [],
     ["LessThanOrEqualToFinalShare"],
     ["LessThanInitialShare"],
-    ["LessThanInitialShare", "LessThanOrEqualToFinalShare"],
+    ["LessThanOrEqualToFinalShare", "LessThanInitialShare"],
 )
 
 
