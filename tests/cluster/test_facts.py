@@ -9,13 +9,13 @@ from tests.patience import until
 from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.cluster.api import live_reads
-from webhook.cluster.api.kinds import MANAGED, NAMESPACE, WORKLOAD
+from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.jobs.owners import owned
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.policy.facts import FactError, ObjectQuery, Unanswered
 from webhook.store.errors import NotFound, Unavailable
 from webhook.store.memory import MemoryStore

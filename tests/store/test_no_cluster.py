@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.store.errors import NotFound
-from webhook.store.no_cluster import NAMESPACE, NoCluster
+from webhook.store.no_cluster import NoCluster
 
 CONFIG = GroupVersionKind("", "v1", "ConfigMap")
 

@@ -10,13 +10,13 @@ from webhook.admission.gate import Check, Decision, Labels, Question, Selector
 from webhook.api.configuration.managed import managed
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.access_review import access_review
-from webhook.cluster.api.kinds import NAMESPACE, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.live_reads import LiveReads
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import MANAGED_KINDS, ViewOwners, key_of_job
 from webhook.jobs.owners import admits
-from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.kube.typed.defaulted import defaulted
 from webhook.policy.facts import FactError, ObjectQuery

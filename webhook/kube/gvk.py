@@ -37,6 +37,7 @@ class GroupVersionResource:
         return f"{self.group}/{self.version} {self.resource}" if self.group else f"{self.version} {self.resource}"
 
 
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 POD: Final = GroupVersionKind("", "v1", "Pod")
 _KINDS: Final = 1024
 """The size of the caches below; a cluster has a few hundred kinds."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object
-
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 
 
 class NoCluster(MemoryStore):

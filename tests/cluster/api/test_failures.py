@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from webhook.cluster.api.client import failure
-from webhook.cluster.api.kinds import NAMESPACE
 from webhook.cluster.api.live_store import _event
+from webhook.kube.gvk import NAMESPACE
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, Unavailable
 
 

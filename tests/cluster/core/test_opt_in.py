@@ -7,9 +7,9 @@ import pytest
 from tests.cluster.small_cluster import below, job, queues, small_cluster
 from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import QueueSettings
-from webhook.cluster.api.kinds import NAMESPACE
 from webhook.cluster.core.opt_in import left_alone
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.kube.gvk import NAMESPACE
 from webhook.kube.selectors import compile_selector
 from webhook.store.memory import MemoryStore
 

@@ -11,7 +11,6 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.kinds import (
     CLUSTER_QUEUE,
     LIMIT_RANGE,
-    NAMESPACE,
     PRIORITY_CLASS,
     RUNTIMES,
     WORKLOAD,
@@ -19,7 +18,7 @@ from webhook.cluster.api.kinds import (
 )
 from webhook.cluster.jobs.affected import AffectedJobs
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
-from webhook.kube.gvk import gvk_of
+from webhook.kube.gvk import NAMESPACE, gvk_of
 from webhook.store.memory import MemoryStore
 
 

@@ -10,12 +10,12 @@ from tests.e2e.crds import crd, install
 from tests.patience import PATIENCE, until
 from webhook.cluster.api import live_reads
 from webhook.cluster.api.client import Client, Pace
-from webhook.cluster.api.kinds import LEASE, NAMESPACE
+from webhook.cluster.api.kinds import LEASE
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.policy_facts import ViewFacts
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.policy.facts import Check, Decision, FactError, ObjectQuery, Unanswered
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable

@@ -15,11 +15,10 @@ from webhook.cluster.api.kinds import (
     LABELS,
     LOCAL_QUEUE,
     MANAGED,
-    NAMESPACE,
     QUEUE_KINDS,
     WORKLOAD,
 )
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.store.errors import Refused
 from webhook.store.objects import ALL, Object, ObjectStore
 

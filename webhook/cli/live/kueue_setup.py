@@ -8,10 +8,10 @@ from typing import Final
 from webhook.api.crds.kinds import KINDS
 from webhook.cli.live.connection import with_store
 from webhook.cli.live.session import listed
-from webhook.cluster.api.kinds import NAMESPACE, PRIORITY_CLASS
+from webhook.cluster.api.kinds import PRIORITY_CLASS
 from webhook.cluster.api.live_store import LiveStore
 from webhook.documents import Document
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 
 CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 OF_KUEUE: Final = {"app.kubernetes.io/name": "kueue"}

@@ -7,12 +7,11 @@ from typing import Final
 from webhook.jobs.describe import MARK
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.jobs.train_job import CLUSTER_RUNTIME, RUNTIME
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.kube.well_known import KUEUE
 
 VERSION: Final = "v1beta2"
 
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 NODE: Final = GroupVersionKind("", "v1", "Node")
 LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
 RESOURCE_QUOTA: Final = GroupVersionKind("", "v1", "ResourceQuota")

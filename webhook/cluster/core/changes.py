@@ -9,7 +9,6 @@ from webhook.cluster.api.kinds import (
     BUILT_IN,
     CLUSTER_QUEUE,
     LIMIT_RANGE,
-    NAMESPACE,
     PRIORITY_CLASS,
     QUEUE_KINDS,
     RUNTIME_CLASS,
@@ -19,7 +18,7 @@ from webhook.cluster.api.kinds import (
 )
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.store.objects import Object
 
 _QUEUES: Final = frozenset((gvk.group, gvk.kind) for gvk in QUEUE_KINDS) - {(WORKLOAD.group, WORKLOAD.kind)}

@@ -15,7 +15,6 @@ from webhook.cluster.api.kinds import (
     CLUSTER_QUEUE,
     LIMIT_RANGE,
     MANAGED,
-    NAMESPACE,
     PARENTS,
     PRIORITY_CLASS,
     RUNTIMES,
@@ -29,7 +28,7 @@ from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.pace import Pass, in_slices
 from webhook.jobs.describe import PRIORITY, at, row_of
 from webhook.jobs.kinds import KINDS as JOB_KINDS
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.store.objects import Object, key_of
 
 _HAVE_RUNTIMES: Final = frozenset((gvk.group, gvk.kind) for gvk in RUNTIMES)

@@ -9,7 +9,7 @@ from typing import Final
 from webhook.api.configuration.managed import managed
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import JOB_UID_LABEL, workload_name
-from webhook.cluster.api.kinds import LABELS, MANAGED, NAMESPACE, PARENTS, WORKLOAD
+from webhook.cluster.api.kinds import LABELS, MANAGED, PARENTS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.jobs.describe import at, describe, is_held
 from webhook.jobs.elastic import is_elastic, scaled
@@ -19,7 +19,7 @@ from webhook.jobs.owners import admits, controller_of, is_external, stand_in
 from webhook.jobs.pod_groups import group_of
 from webhook.jobs.pod_parents import is_shaped, parent_of
 from webhook.jobs.train_job import RUNTIME
-from webhook.kube.gvk import POD, GroupVersionKind, gvk_of, split_api_version
+from webhook.kube.gvk import NAMESPACE, POD, GroupVersionKind, gvk_of, split_api_version
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
 
 Labels = dict[str, str]
