@@ -13,11 +13,12 @@ from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import BadReview, parse
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
+from webhook.kube.gvk import NAMESPACE
 from webhook.kube.well_known import SLUICE
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.missing import has_opted_in, missing_facts, missing_queues, selects_namespaces, unmanaged
 from webhook.offline.dryrun.outcome import ObjectOutcome, ObjectRef
-from webhook.offline.dryrun.requests import NAMESPACE, ResourceScopes, Sender, received, request_for
+from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.list_items import entries
@@ -128,8 +129,7 @@ class DryRunContext:
         """Return an object as admission sees it."""
         if item.request:
             return item.obj
-        sender = self.sender if item.number == 1 else replace(self.sender, suffix=f"{self.sender.suffix}{item.number}")
-        return received(item.obj, self.resources, sender)
+        return received(item.obj, self.resources, self.sender, item.number)
 
     def request_for(self, item: Input, obj: Object) -> Request:
         """Make the request for an object that was `received`. Raises BadReview where it cannot be one."""

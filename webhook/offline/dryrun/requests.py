@@ -9,15 +9,15 @@ from typing import Any, Final
 from webhook.admission.wire import API_VERSION, parse
 from webhook.api.scopes import Scopes
 from webhook.jobs.kinds import kind_of
-from webhook.kube.gvk import GroupVersionKind, gvk_of
+from webhook.kube.gvk import NAMESPACE, GroupVersionKind, gvk_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.typed.from_objects import Listed, nothing
 from webhook.kube.typed.plugins import admitted
+from webhook.offline.generated_names import generated_name
 from webhook.policy.facts import Facts
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _IRREGULAR: Final = {"Endpoints": "endpoints"}
 
 
@@ -25,7 +25,7 @@ _IRREGULAR: Final = {"Endpoints": "endpoints"}
 class Sender:
     """Who sends the objects, and how: operation CREATE, UPDATE (from the same object) or DELETE.
 
-    `manager` is the field manager of the write, if it names one; `suffix` ends a generated name.
+    `manager` is the field manager of the write, if it names one.
     """
 
     operation: str = "CREATE"
@@ -33,7 +33,6 @@ class Sender:
     groups: tuple[str, ...] = ("system:authenticated",)
     namespace: str = "default"
     manager: str = ""
-    suffix: str = "x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,11 @@ class ResourceScopes:
         return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
-def received(obj: Object, resources: ResourceScopes, sender: Sender) -> Object:
-    """Return the object as admission sees it: in a namespace, named, and as the server reads built-in kinds."""
+def received(obj: Object, resources: ResourceScopes, sender: Sender, number: int = 1) -> Object:
+    """Return the object as admission sees it: in a namespace, named, and as the server reads built-in kinds.
+
+    `number` is that of the object among those with the same `generateName`.
+    """
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     if resources.scopes.clustered(gvk_of(obj)):
@@ -81,7 +83,7 @@ def received(obj: Object, resources: ResourceScopes, sender: Sender) -> Object:
     elif not metadata.get("namespace"):
         metadata["namespace"] = sender.namespace
     if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
-        metadata["name"] = f"{prefix}{sender.suffix}"
+        metadata["name"] = generated_name(prefix, number)
     return admitted(defaulted({**obj, "metadata": metadata}), resources.listed)
 
 

@@ -17,6 +17,7 @@ from webhook.api.snapshot.workload import labels_of
 from webhook.jobs.describe import describe, is_held, row_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
+from webhook.offline.generated_names import generated_name
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"
@@ -137,7 +138,7 @@ def _named(obj: Object, named: Counter[tuple[str, str, str]]) -> Object:
         prefix = str(metadata.get("generateName") or "")
         key = str(obj.get("kind")), str(metadata.get("namespace") or "default"), prefix
         named[key] += bool(prefix)
-        name = f"{prefix or 'unnamed-'}x{named[key] if named[key] > 1 else ''}"
+        name = generated_name(prefix or "unnamed-", named[key])
     return {**obj, "metadata": {"namespace": "default", **metadata, "name": str(name)}}
 
 
