@@ -108,7 +108,6 @@ def _run(current: Round, left: int, most: int) -> int:
         current.state.push(entry)
     if not goes_on:
         current.state.ready.pop(current.tree, None)
-        current.state.suspended.pop(current.tree, None)  # its heads may be gone
     elif spent >= most_heads:
         _suspend(current, passed, restarts)
     return left - spent
@@ -116,12 +115,13 @@ def _run(current: Round, left: int, most: int) -> int:
 
 def _resumed(current: Round) -> int:
     """Go on with a round that an earlier call left. Return how often such a round had to begin again."""
-    before = current.state.suspended.get(current.tree)
+    before = current.state.suspended.pop(current.tree, None)
     if before is None:
         return 0
+    current.tries = before.tries
     if before.signature != signature_of(current.state.by_tree[current.tree]):
         return before.restarts + 1 if before.passed else 0
-    current.passed = dict(before.passed)
+    current.nominations, current.passed = before.nominations, dict(before.passed)
     for entry, (verdict, held) in before.kept.items():
         if entry.status == Status.WAITING and entry.verdict is verdict:
             current.kept[entry] = held

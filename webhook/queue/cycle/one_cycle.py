@@ -57,7 +57,8 @@ class TreeCycle:
         return cost
 
     def _nominate_all(self, heads: Iterable[tuple[PendingQueue, Entry]], left: int) -> tuple[list[Nomination], int]:
-        usage, (known, tries) = self.usage.copy(), self._resumed()
+        usage, known, tries = self.usage.copy(), self.round.nominations, self.round.tries
+        self.round.nominations, self.round.tries = {}, 0
         nominator = Nominator(self.state, usage, {}, self.round.cycle)
         nominations: list[Nomination] = []
         todo = deque(heads)
@@ -140,14 +141,6 @@ class TreeCycle:
             self._process(nomination)
         except self.rules.failures as error:
             self._fail_in_contest(nomination, error)
-
-    def _resumed(self) -> tuple[dict[Entry, Nomination], int]:
-        """Return the nominations of a suspended cycle, if they still hold, and how many calls worked on it so far."""
-        before = self.state.suspended.pop(self.tree, None)
-        if before is None:
-            return {}, 0
-        same = before.signature == signature_of(self.state.by_tree[self.tree])
-        return (before.nominations if same else {}), before.tries
 
     def _nominate(self, nominator: Nominator, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
         """Nominate a head; None where it must not be considered."""

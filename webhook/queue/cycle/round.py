@@ -37,6 +37,7 @@ class Round:
     reservations of heads that let others pass (a QueuePolicy's `reserve` with `for: UntilAdmitted`). `passed` are those
     that an earlier call of the same round looked at, with the verdicts that they got. `moved`: a head
     of this cycle was admitted, named victims or was parked, so another cycle may decide differently.
+    `nominations` and `tries` are those of a cycle that an earlier call began, until this call begins its first one.
     `searches_on`: some head has flavors left to try. `searched`: heads have searched long enough without any move (two
     pod sets can send each other from flavor to flavor forever).
     """
@@ -52,6 +53,8 @@ class Round:
     waiting: dict[Entry, Nomination] = field(default_factory=dict)
     kept: dict[Entry, Reservation] = field(default_factory=dict)
     passed: dict[Entry, HeadVerdict | None] = field(default_factory=dict)
+    nominations: dict[Entry, Nomination] = field(default_factory=dict)
+    tries: int = 0
     moved: bool = False
     searches_on: bool = False
     searched: bool = False
