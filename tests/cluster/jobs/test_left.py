@@ -7,10 +7,10 @@ import pytest
 from tests.cluster.jobs.test_pod_groups import member, workload
 from tests.cluster.jobs.test_pods import end, found, gone, pod, started
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
-from webhook.cluster.api.kinds import NAMESPACE, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.jobs.describe import POD_FINALIZER, PRIORITY, QUEUE
 from webhook.kube.conditions import find
-from webhook.kube.gvk import POD
+from webhook.kube.gvk import NAMESPACE, POD
 from webhook.store.objects import merge
 
 HIGH = {
@@ -160,6 +160,22 @@ def tracked(name):
     return merge(member(name, cpu="500m"), {"metadata": {"finalizers": [POD_FINALIZER]}})
 
 
+async def runs_and_opts_out(w):
+    """A group of two is started, and its namespace opts out."""
+    await w.create(tracked("a"), tracked("b"))
+    await started(w, "a")
+    await started(w, "b")
+    await opts_out(w)
+
+
+async def can_be_deleted(w):
+    """Delete the pods of the group, and wait until they are gone."""
+    for name in ("a", "b"):
+        await w.store.delete(POD, name, "team-a")
+    await gone(w, "a")
+    await gone(w, "b")
+
+
 def test_a_group_of_which_a_pod_leaves_gives_its_quota_back():
     """It waits; its pods can be deleted."""
 
@@ -172,10 +188,7 @@ def test_a_group_of_which_a_pod_leaves_gives_its_quota_back():
             await w.store.patch(POD, "a", "team-a", NO_QUEUE)
             await w.kubelet.end("first")
             await next_job(w)
-            for name in ("a", "b"):
-                await w.store.delete(POD, name, "team-a")
-            await gone(w, "a")
-            await gone(w, "b")
+            await can_be_deleted(w)
             return await workload(w)
 
     assert asyncio.run(go()) is None
@@ -186,18 +199,12 @@ def test_a_group_that_ends_after_its_namespace_left_gives_its_quota_back():
 
     async def go():
         async with cluster() as w:
-            await w.create(tracked("a"), tracked("b"))
-            await started(w, "a")
-            await started(w, "b")
-            await opts_out(w)
+            await runs_and_opts_out(w)
             await end(w, "a")
             await end(w, "b")
             await next_job(w)
             ended = await workload(w)
-            for name in ("a", "b"):
-                await w.store.delete(POD, name, "team-a")
-            await gone(w, "a")
-            await gone(w, "b")
+            await can_be_deleted(w)
             return ended
 
     ended = asyncio.run(go())
@@ -209,10 +216,7 @@ def test_a_group_that_runs_after_its_namespace_left_is_not_ended():
 
     async def go():
         async with cluster() as w:
-            await w.create(tracked("a"), tracked("b"))
-            await started(w, "a")
-            await started(w, "b")
-            await opts_out(w)
+            await runs_and_opts_out(w)
             await next_job(w, "high")
             return [(await found(w, name))["metadata"].get("deletionTimestamp") for name in ("a", "b")]
 

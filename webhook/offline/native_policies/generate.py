@@ -14,7 +14,7 @@ from webhook.cel.errors import CelError, CompileError
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.jobs.job import JobKind
-from webhook.jobs.kinds import BY_RESOURCE, KINDS
+from webhook.jobs.kinds import BY_KIND, BY_RESOURCE, KINDS
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
@@ -27,6 +27,7 @@ from webhook.policy.match_resources import ResourceOperation, ResourceRule
 from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
+_POD: Final = BY_KIND["", "Pod"]
 WHOLE: Final = frozenset(
     {"oldObject == null || object.spec != oldObject.spec", "oldObject == null || object != oldObject"}
 )
@@ -242,7 +243,7 @@ def _for_templates(match: Mapping[str, Any], kind: JobKind) -> dict[str, Any]:
         field: [
             {**rule, "apiGroups": [kind.group], "apiVersions": list(kind.versions), "resources": [kind.resource]}
             for rule in match[field]
-            if _takes(rule, KINDS[0], match) or _takes(rule, kind, match)
+            if _takes(rule, _POD, match) or _takes(rule, kind, match)
         ]
         for field in ("resourceRules", "excludeResourceRules")
         if field in match

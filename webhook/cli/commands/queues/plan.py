@@ -232,20 +232,20 @@ def _checked(
     if "id" not in line or not isinstance(line.get("objects"), list):
         hint = 'a case is {"id": "...", "objects": [...]}, and optional now, fairSharing and featureGates'
         raise SourceError([Diagnostic("INP001", place, "a case requires an id and a list of objects", hint=hint)])
-    whole = Document({"apiVersion": "v1", "kind": "List", "items": [*line["objects"], *_applied(line)]}, str(place))
     try:
-        with readable(lambda: [whole]):
+        with readable(lambda: [_brought(line, place)]):
             return answer(line, place)
     except (ConversionError, ValueError) as error:
         raise SourceError([Diagnostic("INP001", place, str(error))]) from None
 
 
-def _applied(line: dict[str, Any]) -> list[Any]:
-    """Return the objects that the events of a trace bring."""
+def _brought(line: dict[str, Any], place: Place) -> Document:
+    """Return the objects of a case or a trace, and those that the events of a trace bring, as one document."""
     steps = line["steps"] if isinstance(line.get("steps"), list) else []
     events = [step.get("events") for step in steps if isinstance(step, dict)]
     found = [event for listed in events if isinstance(listed, list) for event in listed]
-    return [event["apply"] for event in found if isinstance(event, dict) and "apply" in event]
+    applied = [event["apply"] for event in found if isinstance(event, dict) and "apply" in event]
+    return Document({"apiVersion": "v1", "kind": "List", "items": [*line["objects"], *applied]}, str(place))
 
 
 def _case(case: dict[str, Any], _: Place) -> dict[str, Any]:

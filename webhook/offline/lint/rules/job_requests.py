@@ -132,10 +132,8 @@ def _shown(nanos: int) -> str:
 
 def _queued(context: LintContext) -> Iterator[tuple[Subject, Sequence[JobPodSet], Subject]]:
     """Yield the jobs whose LocalQueue and ClusterQueue are among the files, with the pods that wait together."""
-    held, spaces = (
-        managed(_settings(context)),
-        {s.name: s.map("metadata", "labels") for s in context.of("", "Namespace")},
-    )
+    held = managed(_settings(context))
+    spaces = {s.name: s.map("metadata", "labels") for s in context.of("", "Namespace")}
     queues = {s.name: s for s in context.of(KUEUE, "ClusterQueue")}
     local = {(in_namespace(s), s.name): s.text("spec", "clusterQueue") for s in context.of(KUEUE, "LocalQueue")}
     for subject, job in jobs(context):
