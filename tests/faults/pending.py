@@ -44,7 +44,8 @@ def run(plane: ControlPlane, home: Path, given: argparse.Namespace) -> list[Bar]
         replica.start()
     for obj in definitions():
         plane.client.apply(obj)
-    with measured(leader_of(plane, replicas), TEAM, job(0)) as calm:
+    leader, follower = by_turn(plane, replicas)
+    with measured(leader, TEAM, job(0)) as calm, measured(follower, TEAM, job(0)):
         time.sleep(given.seconds)
     calm.show("nothing pending, no round")
     begun = time.monotonic()
@@ -72,8 +73,7 @@ def at_work(
     plane: ControlPlane, replicas: Sequence[Replica], admissions: Admissions, seconds: float, what: str, calm: Latency
 ) -> Iterator[Bar]:
     """Measure leader and follower in the same seconds, while namespaces come."""
-    leader = leader_of(plane, replicas)
-    follower = next(each for each in replicas if each is not leader)
+    leader, follower = by_turn(plane, replicas)
     before = len(admissions.times)
     with namespaces(plane), measured(leader, TEAM, job(0)) as busy, measured(follower, TEAM, job(0)) as beside:
         time.sleep(seconds)
@@ -145,6 +145,12 @@ def leader_of(plane: ControlPlane, replicas: Sequence[Replica]) -> Replica:
         "somebody leads", lambda: plane.client.request("GET", LEASE).body.get("spec", {}).get("holderIdentity")
     )
     return next(replica for replica in replicas if replica.name == holder)
+
+
+def by_turn(plane: ControlPlane, replicas: Sequence[Replica]) -> tuple[Replica, Replica]:
+    """The leader, and the follower."""
+    leader = leader_of(plane, replicas)
+    return leader, next(replica for replica in replicas if replica is not leader)
 
 
 def main() -> int:
