@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.cluster.jobs.test_pod_groups import member
-from tests.cluster.small_cluster import JOB, below, job, queues, small_cluster
+from tests.cluster.jobs.test_train_jobs import train_job
+from tests.cluster.small_cluster import JOB, below, job, jobset, queues, small_cluster
 from tests.cluster.workloads.test_admission_checks import answer, held
 from tests.patience import until
 from webhook.cluster.api.event_recorder import EVENT
@@ -48,6 +49,25 @@ def test_a_workload_that_is_refused_shows_at_its_job(made):
             return await told(w, "big", "ErrWorkloadCompose")
 
     assert asyncio.run(go()) == ("Warning", "spec.podSets: Too many: 20: must have at most 18 items")
+
+
+@pytest.mark.parametrize(
+    ("made", "note"),
+    [
+        (jobset("big") | {"spec": {"suspend": True, "replicatedJobs": []}}, "the job has no pods"),
+        (train_job("big"), 'ClusterTrainingRuntime "torch" not found, or it has no pods'),
+    ],
+    ids=["JobSet", "TrainJob"],
+)
+def test_a_job_without_pods_says_so(made, note):
+    """It has no Workload, so nothing else would tell why it stays suspended."""
+
+    async def go():
+        async with small_cluster(*queues("1")) as w:
+            await w.create(made)
+            return await told(w, "big", "ErrWorkloadCompose")
+
+    assert asyncio.run(go()) == ("Warning", note)
 
 
 def test_a_group_that_is_not_complete_says_so():

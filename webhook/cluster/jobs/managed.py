@@ -147,6 +147,16 @@ class ManagedJobs:
             return None
         return described if self._is_managed(job, described) else None
 
+    def lacks_pods(self, job: Object) -> str:
+        """Return why a job that a queue holds has no pods, so that it can never start; empty where it has some."""
+        described = self.read_owner(job)
+        if described is None or described.pod_sets:
+            return ""
+        named = described.kind.runtime.named(job) if described.kind.runtime else None
+        if named is None or not self._view.follows(named[0]):
+            return "the job has no pods"
+        return f'{named[0].kind} "{named[1]}" not found, or it has no pods'
+
     def _described(self, job: Object) -> Job | None:
         """Read a job with the runtime that has its templates; one whose runtime is not there has no pods yet."""
         described = describe(job)

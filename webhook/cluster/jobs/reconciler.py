@@ -238,6 +238,8 @@ class Reconciler:
         runs = described is not None and described.kind.suspend_path is not None and described.suspended is False
         if described is not None and runs and await self._is_early(job):
             await self.actions.suspend_child(job, described)
+        elif finish_of(job) is None and not runs and not gone(job) and (lacks := self._managed.lacks_pods(job)):
+            self.actions.tell_refused((job,), lacks)
         return None
 
     async def _left(self, job: Object, workload: Object) -> None:
