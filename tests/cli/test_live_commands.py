@@ -390,6 +390,11 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: early, namespace: outside, labels: {kueue.x-k8s.io/queue-name: lq}}
 spec: {suspend: true, template: {spec: {containers: [{name: c, image: i}]}}}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: none, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: lq}}
+spec: {suspend: true, replicatedJobs: []}
 """
 
 
@@ -399,6 +404,7 @@ spec: {suspend: true, template: {spec: {containers: [{name: c, image: i}]}}}
         ("free", "no queue holds Job team-a/free: it names none (label kueue.x-k8s.io/queue-name)"),
         ("job/free", "no queue holds Job team-a/free: it names none (label kueue.x-k8s.io/queue-name)"),
         ("over", "no queue holds Job team-a/over: it has ended"),
+        ("none", "no queue holds JobSet team-a/none: it has no pods"),
         ("Pod/free", 'no queued job or Workload "Pod/free" in namespace team-a'),
         ("early", "without the label sluice.dev/managed=true, about which Sluice is not asked by default: outside"),
     ],

@@ -130,6 +130,21 @@ def test_why_did_my_job_not_start(journal, name, minutes, said):
     assert (done.exit_code, done.stdout) == (0, f"{said}\n")
 
 
+def test_why_then_is_json_where_asked(journal):
+    """The same facts as in the lines."""
+    done = sluice("show", journal, "--workload", "team-a/second", "--at", stamp(5), "-o", "json")
+    assert json.loads(done.stdout) == {
+        "time": "2026-01-05T12:05:00Z",
+        "workload": "team-a/second",
+        "state": "Pending",
+        "clusterQueue": "cq",
+        "position": 1,
+        "reason": "WaitingForQuota",
+        "message": "requests 1 cpu of flavor f, 0 free; no workload can be preempted for it",
+        "holders": [{"workload": "team-a/first", "amount": "2", "resource": "cpu", "flavor": "f"}],
+    }
+
+
 def test_export_is_a_trace_for_simulate(journal, tmp_path):
     """The job that ended, with its time; `sluice simulate` runs it."""
     done = sluice("export", journal)

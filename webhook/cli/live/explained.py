@@ -76,15 +76,15 @@ def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) ->
 
 
 def unqueued(objects: Iterable[Object], name: str, namespace: str) -> str:
-    """Return why no queue holds a job: it has no queue, or has ended; or there is none of the name (`[KIND/]NAME`)."""
+    """Return why no queue holds a job: it has no queue, no pods, or has ended; or none has the name (`[KIND/]NAME`)."""
     kind, _, plain = name.rpartition("/")
     for obj in objects:
         there = obj["metadata"].get("namespace"), obj["metadata"]["name"]
         if there != (namespace, plain) or (kind and obj["kind"].lower() != kind.lower()):
             continue
-        if describe(obj) is not None:
-            why = "it has ended" if finish_of(obj) is not None else f"it names none (label {QUEUE})"
-            return f"no queue holds {obj['kind']} {namespace}/{plain}: {why}"
+        if (described := describe(obj)) is not None:
+            why = "it has no pods" if described.queue and not described.pod_sets else f"it names none (label {QUEUE})"
+            return f"no queue holds {obj['kind']} {namespace}/{plain}: {'it has ended' if finish_of(obj) else why}"
     return f'no queued job or Workload "{name}" in namespace {namespace}'
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import orjson
@@ -93,7 +93,8 @@ def show(
     if at is not None:
         if workload is None:
             raise click.UsageError("--at requires --workload")
-        click.echo(_why(found, workload, at, names))
+        then = _at(found, workload, at, names)
+        click.echo(orjson.dumps(then).decode() if output == "json" else "\n".join(_told(then)))
         return
     told = 0
     for happening in _happenings(found):
@@ -237,7 +238,7 @@ def _json(happening: Happening) -> str:
     return orjson.dumps({**fields, "queue": happening.queue, "detail": happening.detail}).decode()
 
 
-def _why(files: Sequence[JournalFile], workload: str, at: int, names: Sequence[str]) -> str:
+def _at(files: Sequence[JournalFile], workload: str, at: int, names: Sequence[str]) -> dict[str, Any]:
     """Bring the state to where it stood at a time, and explain a workload there. Raises a usage error."""
     before = [file for file in files if file.begin.at <= at]
     if not before:
@@ -246,23 +247,55 @@ def _why(files: Sequence[JournalFile], workload: str, at: int, names: Sequence[s
     state: State | None = None
     for call in replay(until(last.records(), at), _rules(last, names)):
         state = call.state
+    found = {"time": written(at), "workload": workload}
     entry = state.entries.get(workload) if state is not None else None
     if state is None or entry is None:
-        return f"{workload} is not known at {written(at)}"
+        return {**found, "state": "Unknown"}
     if entry.status == Status.HOLDING and entry.admission is not None:
         held = entry.admission
-        return f"{workload} has quota of {held.cluster_queue} since {written(held.reserved_at)}"
+        return {
+            **found,
+            "state": "QuotaReserved",
+            "clusterQueue": held.cluster_queue,
+            "since": written(held.reserved_at),
+        }
     told = next((p for p in pending(state) if p.workload == workload), None)
     if told is None:
-        return f"{workload} is not pending at {written(at)}"
-    place = f", position {told.position}" if told.position else ""
-    lines = [f"{workload} is pending in {told.cluster_queue}{place}: {told.reason}", message_of(told)]
-    lines += [
-        f"  {holder.workload} holds {text(shortage.resource, holder.amount)} {shortage.resource} of {shortage.flavor}"
-        for shortage in told.shortages
-        for holder in shortage.holders
-    ]
-    return "\n".join(line for line in lines if line)
+        return {**found, "state": "NotPending"}
+    return {
+        **found,
+        "state": "Pending",
+        "clusterQueue": told.cluster_queue,
+        "position": told.position,
+        "reason": told.reason,
+        "message": message_of(told),
+        "holders": [
+            {
+                "workload": holder.workload,
+                "amount": text(shortage.resource, holder.amount),
+                "resource": shortage.resource,
+                "flavor": shortage.flavor,
+            }
+            for shortage in told.shortages
+            for holder in shortage.holders
+        ],
+    }
+
+
+def _told(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what `_at` found, in lines."""
+    workload, state = found["workload"], found["state"]
+    if state == "QuotaReserved":
+        yield f"{workload} has quota of {found['clusterQueue']} since {found['since']}"
+    elif state != "Pending":
+        yield f"{workload} is not {'known' if state == 'Unknown' else 'pending'} at {found['time']}"
+    else:
+        place = f", position {found['position']}" if found["position"] else ""
+        yield f"{workload} is pending in {found['clusterQueue']}{place}: {found['reason']}"
+        if found["message"]:
+            yield found["message"]
+        for holder in found["holders"]:
+            yield f"  {holder['workload']} holds {holder['amount']} {holder['resource']} of {holder['flavor']}"
 
 
 def _difference(call: Replayed) -> Iterator[str]:
