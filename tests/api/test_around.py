@@ -104,3 +104,18 @@ def test_other_settings_have_the_definitions_read_again():
             state.apply(event)
         assert state.snapshot() == Reader(known).snapshot()
     assert state.flavors["f"].problem
+
+
+def test_what_is_wrong_with_an_object_goes_with_it():
+    """A reader lives for months: it would keep a word of each malformed object there ever was."""
+    bad = [
+        {**WORKLOADS[0], "spec": {**WORKLOADS[0]["spec"], "podSets": "none"}},
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": 7},
+    ]
+    reader = Reader((), tolerant=True)
+    for obj in bad:
+        reader.changed(obj)
+    assert len(reader.problems) == 2
+    for obj in bad:
+        reader.gone(obj)
+    assert reader.problems == {}

@@ -226,6 +226,8 @@ class Reader:
 
     def _one_definition(self, made: type[Definition], read: _Read, kind: str, name: str) -> list[Event]:
         obj = self._objects.get(kind, {}).get(name)
+        if obj is None:
+            self.problems.pop(f"{made.__name__} {name}", None)
         definition = self._definition(made, read, obj) if obj is not None else None
         return self._redefined({(made, name): definition} if definition is not None else {}, {(made, name)})
 
@@ -259,6 +261,7 @@ class Reader:
 
     def _itself(self, key: str, obj: Object | None) -> list[Event]:
         if obj is None:
+            self.problems.pop(f"Workload {key}", None)
             return [WorkloadGone(key)] if self._workloads.pop(key, None) is not None else []
         workload = self._workload(obj)
         if self._workloads.get(key) == workload:
