@@ -159,9 +159,7 @@ def test_invalid_policy_files(suite):
     assert [f.message for f in findings(folder)] == ["cases/good.yaml loads without an error, but should not"]
 
 
-def test_queue_decision(suite):
-    """A case may expect what the queue does with the object: admitted, or pending with place and reason."""
-    cluster = """
+CLUSTER = """
   cluster:
   - {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}
   - apiVersion: kueue.x-k8s.io/v1beta2
@@ -176,19 +174,52 @@ def test_queue_decision(suite):
       resourceGroups:
       - {coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 2}]}]}
 """
-    job = """
+JOB = """
     apiVersion: batch/v1
     kind: Job
     metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: q}}
     spec: {suspend: true, template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: %s}}}]}}}"""
-    policy = validating("true", "[{apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE]}]")
-    fits = case(job % 1, "{queue: {decision: admitted, queue: c}}", cluster)
-    large = case(job % 3, "{queue: {decision: pending, reason: ExceedsMaxQuota}}", cluster).replace("one", "two", 1)
+RUNNING = """
+  - apiVersion: kueue.x-k8s.io/v1beta2
+    kind: Workload
+    metadata: {name: running, namespace: default}
+    spec:
+      queueName: q
+      podSets:
+      - name: main
+        count: 1
+        template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}
+    status:
+      admission:
+        clusterQueue: c
+        podSetAssignments: [{name: main, flavors: {cpu: f}, resourceUsage: {cpu: "1"}, count: 1}]
+      conditions: [{type: QuotaReserved, status: "True"}, {type: Admitted, status: "True"}]
+"""
+BLOCKING = """
+  - apiVersion: config.kueue.x-k8s.io/v1beta2
+    kind: Configuration
+    waitForPodsReady: {timeout: 5m, blockAdmission: true}
+"""
+OF_JOBS = "[{apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE]}]"
+
+
+def test_queue_decision(suite):
+    """A case may expect what the queue does with the object: admitted, or pending with place and reason."""
+    policy = validating("true", OF_JOBS)
+    fits = case(JOB % 1, "{queue: {decision: admitted, queue: c}}", CLUSTER)
+    large = case(JOB % 3, "{queue: {decision: pending, reason: ExceedsMaxQuota}}", CLUSTER).replace("one", "two", 1)
     assert findings(suite(fits + large, policy)) == []
     bare = fits.replace("[{name: c, image", "[[{name: c, image").replace("}}]}}}", "}}]]}}}")
     (found,) = findings(suite(bare, policy))
     assert (found.code, found.place.line) == ("SCH002", 10)
     assert found.message.startswith("spec.template.spec.containers[0] is a list, expected a map")
+
+
+def test_a_configuration_of_a_case_chooses_the_rules(suite):
+    """As for a server that has it, and for `plan` and `dry-run`: here none comes in before the running one is ready."""
+    free = case(JOB % 1, "{queue: {decision: admitted}}", CLUSTER + RUNNING)
+    blocked = case(JOB % 1, "{queue: {decision: pending, reason: WaitingForPodsReady}}", CLUSTER + RUNNING + BLOCKING)
+    assert findings(suite(free + blocked.replace("one", "two", 1), validating("true", OF_JOBS))) == []
 
 
 def test_mistakes_in_a_suite(suite, tmp_path):

@@ -93,9 +93,8 @@ def _suite(setup: KueueSetup) -> Object | None:
     cases = []
     for spec in _cases(setup):
         given = {**spec, "cluster": setup.objects, "expect": {"queue": {"decision": "admitted"}}}
-        result = run_case(
-            Case("queues", spec["name"], given, (), Document(None, SUITE), Path()), bundle, None, lambda: rules
-        )
+        case = Case("queues", spec["name"], given, (), Document(None, SUITE), Path())
+        result = run_case(case, bundle, None, lambda _: rules)
         found = result.queue
         if found is not None and found.decision != "none" and result.outcome is not CaseOutcome.ERROR:
             told = {"decision": found.decision, **({"queue": found.queue} if found.queue else {})}

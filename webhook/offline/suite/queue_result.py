@@ -6,14 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.api.configuration.read import settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.offline.dryrun.queues import goes_past
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.queue_rules.files import names_of, rules_among
+from webhook.policy.queue_rules.configured import KUEUE, configured
+from webhook.policy.queue_rules.files import names_of, rules_among, rules_configured
 from webhook.queue.rules import Rules
+
+RulesFor = Callable[[QueueSettings | None], Rules]
+"""Gives the queue's rules, as a Configuration among the objects of a case has them, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +34,15 @@ class QueueResult:
     victims: tuple[str, ...] = ()
 
 
-def rules_of(bundle: Bundle, others: Sequence[str] = ()) -> Rules:
-    """Compile the rules of a bundle's QueuePolicies, else the `others`. Raises SourceError."""
-    return rules_among(bundle.queue_policies, names_of(bundle.queue_policies) or others or None)
+def rules_of(bundle: Bundle, others: Sequence[str] = (), settings: QueueSettings | None = None) -> Rules:
+    """Compile the rules of a bundle's QueuePolicies, else the `others`, as settings have them. Raises SourceError."""
+    names = names_of(bundle.queue_policies) or others
+    if settings is None:
+        return rules_among(bundle.queue_policies, names or None)
+    return rules_configured(bundle.queue_policies, configured(settings, names or (KUEUE,)))
 
 
-def queue_result(
-    obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: Callable[[], Rules], now: float
-) -> QueueResult:
+def queue_result(obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: RulesFor, now: float) -> QueueResult:
     """Decide about an object among others at a time (seconds since 1970). Rules are asked for where a queue decides."""
     if goes_past(obj):
         return QueueResult("none")
@@ -45,7 +52,7 @@ def queue_result(
     key = next((k for k, job in cluster.jobs.items() if job == wanted), None)
     if key is None:
         return QueueResult("none")
-    plan = make_plan(snapshot(cluster.objects), rules(), int(now * 1000))
+    plan = make_plan(snapshot(cluster.objects), rules(settings_among(cluster.objects)), int(now * 1000))
     victims = tuple(cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == key)
     for admitted in plan.admitted:
         if admitted.workload == key:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -22,7 +22,7 @@ from webhook.offline.dryrun.requests import ResourceScopes, Sender, namespace_of
 from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import Judged, finds, problems
-from webhook.offline.suite.queue_result import QueueResult, queue_result, rules_of
+from webhook.offline.suite.queue_result import QueueResult, RulesFor, queue_result, rules_of
 from webhook.offline.suite.suite_file import LAW, Case, resolve
 from webhook.offline.suite.unmatched import unmatched
 from webhook.offline.unreadable_objects import readable
@@ -33,7 +33,6 @@ from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.matching.exceptions import read_date
 from webhook.policy.queue_rules.files import rules_among
 from webhook.policy.request import Request
-from webhook.queue.rules import Rules
 
 DEFAULT_NOW: Final = 1_767_225_600.0
 """The time of a case that names none: 2026-01-01T00:00:00Z."""
@@ -60,7 +59,7 @@ def run_case(
     case: Case,
     bundle: Bundle,
     observer: Observer | None = None,
-    rules: Callable[[], Rules] | None = None,
+    rules: RulesFor | None = None,
     examples: int = TRIES,
 ) -> Result:
     """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle).
@@ -84,7 +83,7 @@ def run_case(
     return replace(result, seconds=time.perf_counter() - start)
 
 
-def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callable[[], Rules] | None) -> Result:
+def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: RulesFor | None) -> Result:
     now = moment(case)
     facts = CaseFacts(case, bundle.objects)
     resources = ResourceScopes.of((), facts)
@@ -97,7 +96,7 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: Callab
         return Result(case, CaseOutcome.ERROR, (case.diagnostic("SUI003", message),))
     queue = None
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
-        compiled = rules or partial(rules_of, bundle)
+        compiled = rules or partial(rules_of, bundle, ())
         with readable(lambda: _given(case, facts.all)):
             queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
     restless = tuple(_restless(request, verdict, bundle, facts, now))

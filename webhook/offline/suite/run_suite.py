@@ -11,12 +11,11 @@ from pathlib import Path
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.offline.laws.search import TRIES
 from webhook.offline.suite.coverage import Branch, Coverage, Watchers, watched
-from webhook.offline.suite.queue_result import rules_of
+from webhook.offline.suite.queue_result import RulesFor, rules_of
 from webhook.offline.suite.run_case import Result, run_case
 from webhook.offline.suite.suite_file import Case, Suite
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.load_bundle import load_bundle
-from webhook.queue.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class _Loaded:
 
     bundle: Bundle
     watchers: Watchers
-    rules: Callable[[], Rules]
+    rules: RulesFor
 
 
 @dataclass(slots=True)
@@ -69,8 +68,13 @@ class Runner:
         if paths not in self._loaded:
             try:
                 bundle, watchers = watched(load_bundle(paths))
-                compiled = functools.cache(functools.partial(rules_of, bundle, rules))
-                self._loaded[paths] = _Loaded(bundle, watchers, compiled)
+                self._loaded[paths] = _Loaded(bundle, watchers, _rules_for(bundle, rules))
             except SourceError as error:
                 self._loaded[paths] = error
         return self._loaded[paths]
+
+
+def _rules_for(bundle: Bundle, names: tuple[str, ...]) -> RulesFor:
+    """Return what compiles the rules when a case asks: once where no Configuration changes them."""
+    usual = functools.cache(functools.partial(rules_of, bundle, names))
+    return lambda settings: usual() if settings is None else rules_of(bundle, names, settings)
