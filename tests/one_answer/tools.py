@@ -140,9 +140,7 @@ def in_a_suite(situation: Situation) -> Result:
         "expect": {"queue": {"decision": "none"}},
     }
     document = Document(spec, "suite.yaml")
-    return run_case(
-        Case("suite", "case", spec, (), document, Path()), situation.bundle, rules=lambda: rules_of(situation)
-    )
+    return run_case(Case("suite", "case", spec, (), document, Path()), situation.bundle)
 
 
 def decided(outcome: ObjectOutcome) -> Decided:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,7 @@ from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.matching.exceptions import PolicyException
 from webhook.policy.matching.index import Index
 from webhook.policy.model import Policy
-from webhook.policy.webhook_rules import calls
+from webhook.policy.webhook_rules import IGNORE, calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,15 @@ class Bundle:
             found for (_, name), found in calls(self.policies).items() if name.lower() == only
         )
         return Bundle.of(policies, objects=self.objects, exceptions=self.exceptions)
+
+    def in_call_order(self) -> Bundle:
+        """Return the bundle with mutations in the order of the webhooks' calls: a call of those that ignore failures
+        comes after the others. Within a call they go by name."""
+        late = {id(policy) for policy in calls(self.policies).get((True, IGNORE), ())}
+        if not late:
+            return self
+        mutating = [policy for policy in self.policies if policy.mutating]
+        return replace(self, mutating=Index(sorted(mutating, key=lambda policy: id(policy) in late)))
 
     @classmethod
     def of(

@@ -52,7 +52,7 @@ def assembled(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     policies = [_join(policy, parts) for policy in parts.policies]
     notes = [] if found else list(_notes(policies, parts))
     bundle = Bundle.of(policies, parts.values, parts.objects, parts.queue_policies, parts.exceptions, notes)
-    return bundle, found
+    return bundle.in_call_order(), found
 
 
 def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:

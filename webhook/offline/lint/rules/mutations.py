@@ -152,8 +152,9 @@ def fights(context: LintContext) -> Iterator[Finding]:
 
 @rule("MUT004", Severity.WARNING, "the result must not depend on the order of mutations")
 def order(context: LintContext) -> Iterator[Finding]:
-    """The result depends on which of two policies runs first. Sluice runs them in the order of their names. The order
-    of the native API server is not defined, so the same object may get different results there.
+    """The result depends on which of two policies runs first. Sluice runs them in the order of their names, and those
+    with `failurePolicy: Ignore` that need a webhook of their own last. The order of the native API server is not
+    defined, so the same object may get different results there.
     """
     yield from (finding for code, finding in _pairs(context) if code == "MUT004")
 
