@@ -1,11 +1,14 @@
 """Explanations are made anew only when something happened: the core's revision says when."""
 
+import pytest
+
 from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import quota
 from webhook.api.snapshot import workload as load
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.pace import at_once
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import merge
 
@@ -38,6 +41,35 @@ def test_a_tick_in_which_nothing_happens_changes_no_explanation():
     assert after > settled
     core.use(KueueRules())
     assert core.revision > after
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_who_reads_between_a_change_and_the_next_decision_is_told_to_read_again(leads):
+    """A definition is recorded at once and applies from the next decision on: a status made in between is old by then.
+
+    It said of a ClusterQueue for five seconds that a check is not active which had just become so.
+    """
+    core = QueueCore(KueueRules())
+    then = core.decide if leads else core.follow
+    check = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "check", "uid": "check"},
+        "spec": {"controllerName": "tests.dev/budget"},
+    }
+    active = {**check, "status": {"conditions": [{"type": "Active", "status": "True"}]}}
+    definitions = queues("1", admissionChecksStrategy={"admissionChecks": [{"name": "check"}]})
+    for obj in [*definitions, check]:
+        core.heard(None, obj)
+    then(0)
+    at_once(core.stirred())
+    core.heard(check, active)
+    at_once(core.catch_up(1))
+    revision, why = core.revision, dict(core.inactive())
+    then(1)
+    assert why == {"cq": "AdmissionCheck check is not active"}
+    assert dict(core.inactive()) == {}
+    assert core.revision > revision
 
 
 def test_workloads_of_one_second_go_by_name():

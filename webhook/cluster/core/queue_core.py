@@ -67,7 +67,7 @@ class QueueCore:
         self._doubtful: set[str] = set()
         self._logged: dict[str, str] = {}
         self._looked_at: dict[str, None] = {}
-        self._redefined = False
+        self._redefined = self._unbound = False
         self.revision = 0
         self.under_way: Collection[str] = ()
 
@@ -118,6 +118,7 @@ class QueueCore:
         if self._journal is not None:
             self._journal.round(self._state, self._rules, now)
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
+        self._bound()
         if self._journal is not None:
             self._journal.decided(now, made)
         if made.admitted or made.preempted or made.evicted or made.ready or made.waiting or not made.complete:
@@ -126,6 +127,12 @@ class QueueCore:
         self._doubtful |= decided
         self._looked_at.update(dict.fromkeys((*decided, *made.waiting)))
         return made
+
+    def _bound(self) -> None:
+        """Note that definitions apply which were only recorded so far: whoever read the state meanwhile reads again."""
+        if self._unbound:
+            self._unbound, self._redefined = False, True
+            self.revision += 1
 
     def follow(self, now: int) -> None:
         """Apply the changes, and what the time changes, without deciding: for a replica that does not lead.
@@ -136,6 +143,7 @@ class QueueCore:
         at_once(self.catch_up(now))
         self._looked_at = {}
         self._state.bind(self._rules, now)
+        self._bound()
         if now >= self._state.changes.now + AWAKE:
             self._state.awake(now)
         if self._journal is not None:
@@ -296,7 +304,7 @@ class QueueCore:
             key = event.key
             self._ask(self._facts.pop(key, None), -1)
         else:
-            self._redefined = True
+            self._redefined = self._unbound = True
         if key:
             self._looked_at[key] = None
         if key in self.under_way:
