@@ -6,6 +6,7 @@ from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot import quota
 from webhook.api.snapshot import workload as load
+from webhook.cluster.api.kinds import ADMISSION_CHECK
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once
@@ -22,6 +23,17 @@ def workload(name, cpu="1"):
         "kind": "Workload",
         "metadata": {"name": name, "namespace": "team-a", "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"queueName": "main", "podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+
+
+def active_check(active):
+    """An AdmissionCheck, and what its controller says of it."""
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "check", "uid": "check"},
+        "spec": {"controllerName": "tests.dev/budget"},
+        "status": {"conditions": [{"type": "Active", "status": active, "message": "it is reached"}]},
     }
 
 
@@ -49,15 +61,8 @@ def test_who_reads_between_a_change_and_the_next_decision_is_told_to_read_again(
 
     It said of a ClusterQueue for five seconds that a check is not active which had just become so.
     """
-    core = QueueCore(KueueRules())
-    then = core.decide if leads else core.follow
-    check = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "AdmissionCheck",
-        "metadata": {"name": "check", "uid": "check"},
-        "spec": {"controllerName": "tests.dev/budget"},
-    }
-    active = {**check, "status": {"conditions": [{"type": "Active", "status": "True"}]}}
+    core, active = QueueCore(KueueRules()), active_check("True")
+    then, check = core.decide if leads else core.follow, active_check("False")
     definitions = queues("1", admissionChecksStrategy={"admissionChecks": [{"name": "check"}]})
     for obj in [*definitions, check]:
         core.heard(None, obj)
@@ -124,6 +129,14 @@ def test_annotations_that_count_call_for_a_round():
     for name, heeded in (("priority-boost", True), ("admission-gated-by", True), ("other", False)):
         changed = merge(plain, {"metadata": {"annotations": {f"kueue.x-k8s.io/{name}": "1"}}})
         assert matters_to_core(gvk, plain, changed) is heeded
+
+
+def test_a_check_that_becomes_active_calls_for_a_round():
+    """Its queues are inactive until then, and said so until the next tick; what else is said of it does not count."""
+    gvk, before, after = ADMISSION_CHECK, active_check("False"), active_check("True")
+    assert matters_to_core(gvk, before, after)
+    said = merge(after, {"status": {"conditions": [{**after["status"]["conditions"][0], "message": "as before"}]}})
+    assert not matters_to_core(gvk, after, said)
 
 
 def test_what_is_being_written_counts_whatever_the_object_says():

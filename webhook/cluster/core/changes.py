@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from webhook.api.snapshot.quota import check_is_active
 from webhook.api.snapshot.workload import BOOST, GATE
 from webhook.cluster.api.kinds import (
+    ADMISSION_CHECK,
     BUILT_IN,
     CLUSTER_QUEUE,
     LIMIT_RANGE,
@@ -83,9 +85,14 @@ def _request(obj: Object | None) -> Any:
 
 
 def _definition(obj: Object | None) -> Any:
-    """Return an object without the fields that change by themselves: status, versions."""
+    """Return an object without the fields that change by themselves: status, versions.
+
+    Of the status of an AdmissionCheck, whether it is active counts: its queues are inactive until then.
+    """
     if obj is None:
         return None
     metadata = obj.get("metadata") or {}
     kept = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp", "uid")}
+    if obj.get("kind") == ADMISSION_CHECK.kind:
+        kept["active"] = check_is_active(obj)
     return kept, {name: value for name, value in obj.items() if name not in ("metadata", "status")}
