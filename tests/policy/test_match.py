@@ -1,5 +1,7 @@
 """Which requests a policy is for: rules, excludes, names, scope, selectors, equivalents, expansion."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.policy.support import bundle, request, validating
@@ -77,6 +79,20 @@ def test_constraints(constraint, hit):
     """Selectors and excludes narrow a policy down; every namespace has its name as a label."""
     allowed = validate(request(POD), bundle(match(constraint)), MemoryFacts([NAMESPACE])).allowed
     assert allowed is not hit
+
+
+def test_no_object_selector_takes_what_has_no_metadata():
+    """The options of `kubectl exec` have no metadata: a selector for what lacks a label leaves them out."""
+    rules = rule(resources="['pods/exec']", operations="[CONNECT]")
+    lacking = "matchConstraints: {objectSelector: {matchExpressions: [{key: x, operator: DoesNotExist}]}, "
+    policies = bundle(validating("false", rules).replace("matchConstraints: {", lacking))
+    pods = GroupVersionResource("", "v1", "pods")
+    options = request(
+        {"apiVersion": "v1", "kind": "PodExecOptions", "stdin": True}, None, "CONNECT", sub_resource="exec"
+    )
+    assert validate(replace(options, resource=pods), policies, MemoryFacts([NAMESPACE])).allowed
+    bare = request({**POD, "metadata": {"name": "a", "namespace": "ns"}}, None, "CONNECT", sub_resource="exec")
+    assert not validate(bare, policies, MemoryFacts([NAMESPACE])).allowed
 
 
 def test_exact_match_policy_does_not_take_other_versions():

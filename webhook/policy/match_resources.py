@@ -185,11 +185,14 @@ class RequestMatcher:
         return not (self.excludes and any(rule.holds(request) for rule in self.excludes))
 
     def selects(self, obj: dict[str, Any] | None, old: dict[str, Any] | None) -> bool:
-        """Return whether the labels of the object, or of the old one, match."""
+        """Return whether the labels of the object, or of the old one, match.
+
+        Options of a CONNECT have no metadata, so that no selector takes them, as in the API server.
+        """
         select = self.object_selector
         if select is None:
             return True
-        return any(o is not None and select(labels_of(o)) for o in (obj, old))
+        return any(o is not None and "metadata" in o and select(labels_of(o)) for o in (obj, old))
 
 
 def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
