@@ -174,6 +174,21 @@ def test_expanded_mutation_is_mapped_back():
     assert limits == {"g": 1}
 
 
+def test_an_empty_list_leaves_no_null_in_a_template():
+    """Go's Pod has no nulls, so a template has none either: a null is no list to whoever reads the template next."""
+    spec = "Object.spec{hostname: 'h', initContainers: object.spec.containers.filter(c, false)}"
+    text = mutating(f"Object{{spec: {spec}}}", annotations="{sluice.dev/expand: pod-templates}", apply=True)
+    obj = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"namespace": "ns"},
+        "spec": {"tfReplicaSpecs": {"PS": {"template": {"spec": {"containers": [{"name": "c"}]}}}}},
+    }
+    assert wire(done(text, obj)) == [
+        {"op": "add", "path": "/spec/tfReplicaSpecs/PS/template/spec/hostname", "value": "h"}
+    ]
+
+
 def test_templates_that_are_made_up_are_not_patched():
     """A TrainJob's and a SparkApplication's stand-in templates are read, never written."""
     notes = "{sluice.dev/expand: pod-templates}"

@@ -41,10 +41,13 @@ _NULL: Final = "NULL_VALUE"
 Problems = list[tuple[str, str]]
 
 
-def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED) -> dict[str, Any]:
+def apply_configuration(
+    obj: dict[str, Any], fragment: dict[str, Any], schema: Schema = UNTYPED, *, nil: object = None
+) -> dict[str, Any]:
     """Return the object with the fragment merged in; parts that the fragment does not name are shared with the object.
 
-    If nothing changes, the object itself is returned.
+    If nothing changes, the object itself is returned. `nil` is what an empty list of an expression leaves where no item
+    is: null, or `ABSENT` for what stands in for a Go type, which has no nulls.
 
     Raises MergeError if the fragment does not fit the schema, or contains an atomic list, map or struct. The fragment
     gets the object's apiVersion and kind. The object is not checked against the schema: an API server newer than our
@@ -53,7 +56,7 @@ def apply_configuration(obj: dict[str, Any], fragment: dict[str, Any], schema: S
     fragment = fragment | {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
     check_fragment(fragment, schema)
     problems: Problems = []
-    merged = _Merger(schema, problems).merge(schema.root, obj, fragment, "")
+    merged = _Merger(schema, problems, nil).merge(schema.root, obj, fragment, "")
     _raise("failed to merge patch", problems)
     return merged if isinstance(merged, dict) else {}
 
@@ -249,9 +252,10 @@ def _settled(value: Any) -> Any:
 class _Merger:
     """Merges two values of one schema; either may be absent, and null is a value."""
 
-    def __init__(self, schema: Schema, problems: Problems) -> None:
+    def __init__(self, schema: Schema, problems: Problems, nil: object) -> None:
         self.schema = schema
         self.problems = problems
+        self.nil = nil
 
     def merge(self, ref: Ref, left: Any, right: Any, path: str) -> Any:
         """The merged value, or `ABSENT`."""
@@ -259,7 +263,7 @@ class _Merger:
             return left
         shape = self.schema.resolve(ref)
         if right is NIL:
-            return None if shape.map is not None else self._list(shape.list, left, [], path) or None
+            return self.nil if shape.map is not None else self._list(shape.list, left, [], path) or self.nil
         chosen = _chosen(shape, right)
         if chosen == "scalar":
             return self._scalar(shape, left, right, path)

@@ -103,7 +103,7 @@ def merged(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole:
 
     `given` is what the expression was given: lists and maps in it are JSON, others are values of the language. A
     `whole` object is converted to the Go type of its kind and back, as the API server does after each mutation; a
-    template that stands in as a Pod is not.
+    template that stands in as a Pod is not: an empty list leaves no null there, as the Pod would have none.
     """
     if not isinstance(value, ObjectValue):
         raise MutationError(f"unsupported return type from ApplyConfiguration expression: {type(value).__name__}")
@@ -117,7 +117,9 @@ def merged(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole:
             pass
     check_names(value)
     try:
-        made: dict[str, Any] = apply_configuration(obj, fragment_of(value, Given(given)), schema_of(gvk_of(obj)))
+        made: dict[str, Any] = apply_configuration(
+            obj, fragment_of(value, Given(given)), schema_of(gvk_of(obj)), nil=None if whole else ABSENT
+        )
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     try:
