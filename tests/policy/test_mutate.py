@@ -189,6 +189,35 @@ def test_an_empty_list_leaves_no_null_in_a_template():
     ]
 
 
+@pytest.mark.parametrize(
+    ("patch", "apply"),
+    [
+        (
+            "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', resources: "
+            "Object.spec.containers.resources{limits: {'nvidia.com/gpu': 1}}}]}}",
+            True,
+        ),
+        (add("/spec/containers/0/resources", "{'limits': {'nvidia.com/gpu': 1}}"), False),
+    ],
+)
+def test_a_quantity_written_as_a_number_is_a_text_to_the_next_policy(patch, apply):
+    """In a template as in a Pod; whoever writes the number again changes nothing."""
+    notes = "{sluice.dev/expand: pod-templates}"
+    reads = add("/spec/x", 'quantity(object.spec.containers[0].resources.limits["nvidia.com/gpu"]).isInteger()')
+    text = (
+        mutating(patch, name="a", annotations=notes, apply=apply) + "---" + mutating(reads, name="b", annotations=notes)
+    )
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "ns"}}
+    job["spec"] = {"template": {"spec": {"containers": [{"name": "c"}]}}}
+    verdict = done(text, job)
+    assert verdict.object["spec"]["template"]["spec"] == {
+        "containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+        "x": True,
+    }
+    assert verdict.oscillating == ()
+    assert done(text, verdict.object).patch == ()
+
+
 def test_templates_that_are_made_up_are_not_patched():
     """A TrainJob's and a SparkApplication's stand-in templates are read, never written."""
     notes = "{sluice.dev/expand: pod-templates}"

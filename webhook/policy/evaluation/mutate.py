@@ -9,14 +9,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from webhook.cel.errors import CelError, Interrupted
+from webhook.jobs.normalise import normalise_template
+from webhook.kube.equality import same
 from webhook.policy.dependencies.reads import Path
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation
 from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
 from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.review_context import ReviewContext
-from webhook.policy.expression import Expression, OutOfBudget
+from webhook.policy.expression import Expression, OutOfBudget, Values
 from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
+from webhook.policy.model import Mutation
 from webhook.policy.patching.apply_configuration import merged
 from webhook.policy.patching.json_patch import InternalError, patched
 from webhook.policy.patching.native_values import MutationError
@@ -127,11 +130,7 @@ def _mutated(
             _follow(last, activation)
     try:
         value = activation.evaluate(mutation.expression)
-        whole = target.path is None
-        if mutation.apply:
-            after = merged(obj, value, activation.values, whole=whole)
-        else:
-            after = patched(obj, value, activation.values, whole=whole)
+        after = _changed(mutation, obj, value, activation.values, whole=target.path is None)
     except OutOfBudget:
         if last is not None:
             return _mutated(invocation, target, index, obj, None)
@@ -155,6 +154,18 @@ def _mutated(
     if not policy.ignore_failure:
         invocation.deny(target, error, index=index)
     return activation, obj
+
+
+def _changed(mutation: Mutation, obj: dict[str, Any], value: Any, given: Values, *, whole: bool) -> dict[str, Any]:
+    """Return the object with what a mutation's expression gave. Raises MutationError.
+
+    Quantities that it gave as numbers are texts in a template, as they would be in the Pod that it stands for.
+    """
+    after = merged(obj, value, given, whole=whole) if mutation.apply else patched(obj, value, given, whole=whole)
+    if whole or after is obj:
+        return after
+    texts = normalise_template(after)
+    return obj if texts is not after and same(obj, texts) else texts
 
 
 def _follow(last: Activation, activation: Activation) -> None:
