@@ -189,6 +189,19 @@ def test_an_empty_list_leaves_no_null_in_a_template():
     ]
 
 
+def test_a_template_that_a_policy_adds_is_seen_by_those_after_it():
+    """A policy gives a RayJob a submitter; one for Pods comes to its template too, in the same call."""
+    rules = "[{apiGroups: [ray.io], apiVersions: ['*'], resources: [rayjobs], operations: [CREATE]}]"
+    gives = 'has(object.spec.submitterPodTemplate) ? [] : [JSONPatch{op: "add", path: "/spec/submitterPodTemplate", '
+    gives += 'value: {"spec": {"containers": [{"name": "s"}]}}}]'
+    named = mutating(add("/spec/hostname", "'h'"), name="b", annotations="{sluice.dev/expand: pod-templates}")
+    obj = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"namespace": "ns"}}
+    obj["spec"] = {"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {"containers": [{"name": "r"}]}}}}}
+    spec = done(mutating(gives, rules, name="a") + "---" + named, obj).object["spec"]
+    assert spec["submitterPodTemplate"] == {"spec": {"containers": [{"name": "s"}], "hostname": "h"}}
+    assert spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["hostname"] == "h"
+
+
 @pytest.mark.parametrize(
     ("patch", "apply"),
     [

@@ -60,8 +60,8 @@ class EvaluationTarget:
 class Targets:
     """The `object` of a review as it is now, which is replaced, never changed; the `old` one; and their pod templates.
 
-    `found` are the object's templates where they are known. `whole` is the object for policies that are evaluated on
-    it as it stands; `templates` are its pod templates, None where they must be looked up (`pod_templates`).
+    `found` are the templates of the object's spec where they are known. `whole` is the object for policies that are
+    evaluated on it as it stands; `templates` are its pod templates, None where `pod_templates` must look them up.
     """
 
     __slots__ = ("_found", "_last", "object", "old", "templates", "whole")
@@ -75,20 +75,28 @@ class Targets:
     def pod_templates(self) -> Sequence[EvaluationTarget]:
         """Return every pod template of the job as the object has it now; the old object's at the same path beside it.
 
-        Where templates are is looked up once; a target stays the same for as long as its template does.
+        They are looked up again where the spec as a whole was changed: a policy may have added one. A target stays the
+        same for as long as its template does.
         """
-        obj = self.object
-        if self.templates is None and self._last is None:
-            found = self._found if self._found is not None or obj is None else templates(obj)
-            self.templates = [target_at(obj, self.old, *one) for one in found or ()]
+        obj, last = self.object, self._last
+        if self.templates is None and self._found is not None and last is not None:
+            self.templates = [target.moved(obj) for target in last]
         elif self.templates is None:
-            self.templates = [target.moved(obj) for target in self._last or ()]
+            if self._found is None and obj is not None:
+                self._found = templates(obj) or ()
+            known = {target.path: target for target in last or () if target.writable}
+            self.templates = [
+                known[one[0]].moved(obj) if one[0] in known else target_at(obj, self.old, *one)
+                for one in self._found or ()
+            ]
         self._last = self.templates
         return self.templates
 
     def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
         """Write a target that was mutated into the object; return what later policies see at that place."""
         if target.path is None:
+            if self.object is None or after.get("spec") is not self.object.get("spec"):
+                self._found = None
             self.object, self.templates = after, None
             self.whole = (EvaluationTarget(None, True, after, self.old),)
             return after
