@@ -22,6 +22,7 @@ from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror
+from webhook.store.objects import version_of
 
 
 def test_followers_write_nothing_and_take_over():
@@ -158,13 +159,22 @@ def test_a_write_that_comes_late_is_refused():
     asyncio.run(go())
 
 
-def test_a_new_leader_fences_what_the_old_one_sent():
-    """Taking an expired lease changes the version of each waiting Workload, so an old admission bounces."""
+@pytest.mark.parametrize("stamp", [None, "2"], ids=["never stamped", "stamped under a lease that was deleted"])
+def test_a_new_leader_fences_what_the_old_one_sent(stamp):
+    """Taking an expired lease changes the version of each waiting Workload, so an old admission bounces.
+
+    Epochs begin anew with another lease, as after an uninstall: the stamp of this one may be there already.
+    """
 
     async def go():
         store = MemoryStore()
         async with small_cluster(*queues("1"), store=store, seconds=None, leader=candidate(store, "a")) as w:
             waiting = await _one_waits(w)
+            name = waiting["metadata"]["name"]
+            if stamp is not None:
+                stamped = {"metadata": {"annotations": {EPOCH: stamp}}}
+                waiting = await store.patch(WORKLOAD, name, "team-a", stamped)
+                assert await w.controller._leader.claim([f"team-a/{name}"])
             await _die(w.controller)
             clock = Clock()
             second, view, _ = make_controller(store, candidate(store, "b", clock))
@@ -174,12 +184,12 @@ def test_a_new_leader_fences_what_the_old_one_sent():
             async def fenced():
                 clock.ahead += TIMES.duration / 10
                 found = await w.workload("b")
-                return "sluice.dev/epoch" in found["metadata"]["annotations"]
+                return version_of(found) != version_of(waiting)
 
             await w.until(fenced, "the waiting workload is fenced")
-            admission = {"metadata": {"resourceVersion": waiting["metadata"]["resourceVersion"]}, "status": {}}
+            admission = {"metadata": {"resourceVersion": version_of(waiting)}, "status": {}}
             with pytest.raises(Conflict):
-                await store.patch(WORKLOAD, waiting["metadata"]["name"], "team-a", admission, subresource="status")
+                await store.patch(WORKLOAD, name, "team-a", admission, subresource="status")
             held = [o for o in (await store.list(WORKLOAD)).items if holds(o, QUOTA_RESERVED)]
             await second.stop()
             await view.stop()

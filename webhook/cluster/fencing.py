@@ -54,6 +54,8 @@ class Fence:
         """Take `claim`, which records the Workloads that this replica may admit; None if there is no other replica."""
         self._view, self._writer, self._claim = view, writer, claim
         self._claimed: dict[str, str] = {}
+        self._caught_up = ""
+        """The version that this replica's stamp made of the Workload by which it caught up."""
 
     async def claim(self, wanted: set[str], unsettled: Iterable[str], front: Callable[[int], Pass[list[str]]]) -> None:
         """Claim the Workloads that this round admits, before any of that is written, and the next candidates.
@@ -92,6 +94,7 @@ class Fence:
             written = await self._writer.metadata(waiting, {"annotations": {EPOCH: str(epoch)}})
             if version_of(written) == version_of(waiting):  # it already had that stamp, so nothing was written
                 return False
+            self._caught_up = version_of(written)
             async with asyncio.timeout(CATCH_UP):
                 await mirror.reach(version_of(written))
         except (StoreError, TimeoutError):
@@ -109,14 +112,20 @@ class Fence:
             waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
         else:
             waiting = [workload for key in left if (workload := self._find(key)) is not None]
+        waiting = [workload for workload in waiting if version_of(workload) != self._caught_up]
         for start in range(0, len(waiting), AT_ONCE):
             await asyncio.gather(*(self.stamp(w, epoch) for w in waiting[start : start + AT_ONCE]))
 
     async def stamp(self, workload: Object, epoch: int) -> None:
-        """Stamp a Workload unless it has quota, so that writes for an older version of it fail."""
+        """Stamp a Workload unless it has quota, so that writes for an older version of it fail.
+
+        Under another lease, after one was deleted, epochs come again: the same stamp would change no version.
+        """
         current: Object | None = workload
         while current is not None and not holds(current, QUOTA_RESERVED):
-            write = partial(self._writer.metadata, current, {"annotations": {EPOCH: str(epoch)}})
+            again = str(at(current, ("metadata", "annotations", EPOCH)) or "") == str(epoch)
+            stamp = f"{epoch}.{version_of(current)}" if again else str(epoch)
+            write = partial(self._writer.metadata, current, {"annotations": {EPOCH: stamp}})
             try:
                 await insist(write)
             except NotFound:

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
+import pytest
+
 from webhook.cluster.api.kinds import LEASE
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.store.errors import Unavailable
@@ -225,6 +227,26 @@ def test_an_older_holder_named_nobody():
         assert lefts == [(5, None), (5, ())]
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("maker", ["a", "b"])
+def test_of_a_lease_that_was_deleted_nobody_knows_the_claim(maker):
+    """Whoever makes it anew, its holder too, goes on counting: all that wait are to be fenced, also by the next one."""
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+        candidates = {name: leader(store, clock, name) for name in "abc"}
+        await candidates["a"].renew()
+        await candidates["a"].claim(["team/x"])
+        await candidates["b"].renew()
+        await store.delete(LEASE, "sluice", "sluice-system")
+        assert await candidates[maker].renew()
+        await candidates["c"].renew()
+        clock.at += 16
+        assert await candidates["c"].renew()
+        return [(candidates[name].epoch, candidates[name].left) for name in (maker, "c")]
+
+    assert asyncio.run(go()) == [(2, None), (3, None)]
 
 
 def test_the_lease_says_what_its_holder_says():

@@ -59,7 +59,8 @@ class Leader:
         self._released = False
         self._one_write = asyncio.Lock()
         self._lease_held: Object | None = None
-        self.epoch = 0
+        self.epoch = self._last_epoch = 0
+        """The epoch of this holder, and the last one that was seen in the lease."""
         self.annotations: Mapping[str, str] = {}
         """Annotations that this candidate sets on the lease with each renewal."""
         self.owners: tuple[Object, ...] = ()
@@ -143,11 +144,11 @@ class Leader:
         try:
             lease = await self._store.get(LEASE, self._name, self._namespace)
         except NotFound:
-            self._lease_held = await self._store.create(_claiming(self._lease({}, 1), ()))
-            self._won(1, ())
+            await self._make()
             return True
         spec = lease.get("spec") or {}
         holder, epoch = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
+        self._last_epoch = epoch
         if holder == self.identity and epoch == self.epoch:
             self._lease_held = await self._store.update(self._lease(lease, epoch))
             return True
@@ -158,8 +159,18 @@ class Leader:
         self._won(epoch + 1, _claimed(lease))
         return True
 
+    async def _make(self) -> None:
+        """Create the lease. Where one was seen before, somebody has deleted it, and what it claimed is not known.
+
+        Without the annotation the next holder knows that, too, until this one claims.
+        """
+        epoch, is_first = self._last_epoch + 1, not self._last_epoch
+        lease = self._lease({}, epoch)
+        self._lease_held = await self._store.create(_claiming(lease, ()) if is_first else lease)
+        self._won(epoch, () if is_first else None)
+
     def _won(self, epoch: int, left: tuple[str, ...] | None) -> None:
-        self.epoch, self.left = epoch, left
+        self.epoch, self._last_epoch, self.left = epoch, epoch, left
         log.info("%s leads (epoch %d)", self.identity, epoch)
 
     def _expired(self, lease: Object, spec: dict[str, Any]) -> bool:
