@@ -1,9 +1,12 @@
 """What an API server answers instead of an object, by status and reason."""
 
+import asyncio
+from types import SimpleNamespace
+
 import orjson
 import pytest
 
-from webhook.cluster.api.client import failure
+from webhook.cluster.api.client import _answer, _lines, failure
 from webhook.cluster.api.live_store import _event
 from webhook.kube.gvk import NAMESPACE
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, Unavailable
@@ -43,3 +46,32 @@ def test_an_error_in_a_watch_is_raised():
     line = orjson.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}})
     with pytest.raises(Expired, match="too old"):
         _event(line, NAMESPACE)
+
+
+@pytest.mark.parametrize("read", [lambda page: _answer(200, {}, page), lambda page: _event(page, NAMESPACE)])
+def test_what_is_no_json_is_asked_for_again(read):
+    """A proxy's page with status 200 would end the mirror of a kind for ever."""
+    with pytest.raises(Unavailable, match="<html>"):
+        read(b"<html>be right back</html>")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "lines"),
+    [
+        ([b'{"a":1}\n{"b"', b":", b"2}\n"], [b'{"a":1}', b'{"b":2}']),
+        ([b'{"a":1}\n', b'{"type":"ADD'], [b'{"a":1}']),
+        ([b"x" * 2**20] * 9 + [b"\n"], [b"x" * 9 * 2**20]),
+    ],
+    ids=["in any pieces", "cut off", "longer than what is buffered"],
+)
+def test_the_lines_of_a_watch_are_whole(pieces, lines):
+    """A Job of 1.4 MiB of `<` is a line of 8 MiB; half a line, of a connection that was closed, is none."""
+
+    async def iter_any():
+        for piece in pieces:
+            yield piece
+
+    async def go():
+        return [line async for line in _lines(SimpleNamespace(content=SimpleNamespace(iter_any=iter_any)), "host")]
+
+    assert asyncio.run(go()) == lines

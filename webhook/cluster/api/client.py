@@ -61,8 +61,8 @@ REPORTS: Final = frozenset(("events", "clusterqueues/status", "localqueues/statu
 """Writes that say what has happened. Nothing waits for them, so they do not hold up others."""
 SHARE: Final = 4
 """Of so many writes one is a report while others wait for their turn."""
-LINE: Final = 2**21
-"""Bytes of a response that are buffered: an event of a watch is one line, as long as its object."""
+BUFFER: Final = 2**21
+"""Bytes of a response that are buffered."""
 Query = Mapping[str, str]
 
 
@@ -99,7 +99,7 @@ class Client:
         self._api: Any = kubernetes_client.ApiClient(configuration)
         self._connections = _Connections(limit=configuration.connection_pool_maxsize, ssl=_context(self._api))
         # with trust_env the session would read the environment and ~/.netrc in a thread for each request
-        self._session = aiohttp.ClientSession(connector=self._connections, trust_env=False, read_bufsize=LINE)
+        self._session = aiohttp.ClientSession(connector=self._connections, trust_env=False, read_bufsize=BUFFER)
         self._route: dict[str, Any] = {
             "server_hostname": configuration.tls_server_name or None,
             "proxy": configuration.proxy,
@@ -339,15 +339,32 @@ class _failures:
 
 
 async def _lines(response: aiohttp.ClientResponse, host: str) -> AsyncIterator[bytes]:
+    """Yield complete lines of any length: an object may be six times as long in JSON as in a request (`\\u003c`).
+
+    What comes after the last line break was cut off.
+    """
+    parts: list[bytes] = []
     with _failures(host):
-        async for line in response.content:
-            yield line
+        async for piece in response.content.iter_any():
+            first, *others = piece.split(b"\n")
+            parts.append(first)
+            for start in others:
+                yield b"".join(parts)
+                parts = [start]
 
 
 def _answer(status: int, headers: Mapping[str, str], data: bytes) -> Any:
     if status < 400:
-        return orjson.loads(data) if data else None
+        return parsed(data) if data else None
     raise failure(status, headers, data)
+
+
+def parsed(data: bytes) -> Any:
+    """Parse a response. Raises Unavailable for what is no JSON, such as the page of a proxy."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise Unavailable(f"not an answer of the API server: {data[:200].decode('utf-8', 'replace')}") from None
 
 
 def _after(headers: Mapping[str, str]) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.cluster.api.client import Client, Query, Write, failure
+from webhook.cluster.api.client import Client, Query, Write, failure, parsed
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.kube.scope import Scope
 from webhook.store.errors import NotFound
@@ -172,7 +172,7 @@ def _trim(obj: Object, gvk: GroupVersionKind) -> Object:
 
 def _event(line: bytes, gvk: GroupVersionKind) -> Event:
     """Parse one line of a watch. Raises the StoreError of an ERROR event (410: Expired)."""
-    event = orjson.loads(line)
+    event = parsed(line)
     obj = event["object"]
     if event["type"] == "ERROR":
         raise failure(int(obj.get("code") or 500), {}, orjson.dumps(obj))
