@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from webhook.certificates import issuing
 from webhook.certificates.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
-from webhook.certificates.secret import ROTATE, SECRET, SETTLE, CertificateSecret, SecretPlace
+from webhook.certificates.secret import ROTATE, SECRET, SERVED_BY, SETTLE, CertificateSecret, SecretPlace
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.webhooks.registration import CRD, MUTATING, OURS, PART_OF, VALIDATING
 from webhook.kube.gvk import POD
-from webhook.store.errors import Conflict, NotFound
+from webhook.store.errors import Conflict, NotFound, StoreError
 from webhook.store.memory import MemoryStore
 from webhook.tls.authority import names_of
 from webhook.tls.folder import Folder
@@ -223,6 +223,70 @@ def test_a_deleted_secret_comes_back_as_it_was():
             await cluster.secret()
         await cluster.round()
         assert (await cluster.secret())["data"] == before
+
+    run(story)
+
+
+NO_CERTIFICATE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+@pytest.mark.parametrize("data", [b"garbage", NO_CERTIFICATE], ids=["garbage", "no certificate"])
+@pytest.mark.parametrize("name", ["ca.crt", "tls.crt", "tls.key"])
+def test_an_edited_secret_that_cannot_be_used_is_left_alone(name, data):
+    """What was there before is served and trusted on, and comes back where somebody deletes it, as the log says."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        await cluster.round()
+        before = (await cluster.secret())["data"]
+        await cluster.store.patch(SECRET, NAME, NAMESPACE, {"data": {name: base64.b64encode(data).decode()}})
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"it cannot be used: .* delete it"):
+                await cluster.look("a")
+        await cluster.store.delete(SECRET, NAME, NAMESPACE)
+        await cluster.round()
+        assert await cluster.settled()
+        assert (await cluster.secret())["data"] == before
+
+    run(story)
+
+
+def test_a_bundle_of_the_webhooks_that_cannot_be_read_is_replaced():
+    """Nobody is trusted by it: where there is no Secret either, a replica starts all the same."""
+
+    async def story(cluster):
+        await cluster.register()
+        found = await cluster.store.get(MUTATING, "sluice")
+        (hook,) = found["webhooks"]
+        client = {**hook["clientConfig"], "caBundle": base64.b64encode(b"garbage").decode()}
+        await cluster.store.update({**found, "webhooks": [{**hook, "clientConfig": client}]})
+        await cluster.add("a")
+        await cluster.round()
+        assert await cluster.settled()
+
+    async def unchecked():
+        """Whom API servers trust is checked at the end alone."""
+
+    def with_garbage(cluster):
+        cluster.check = unchecked
+        return story(cluster)
+
+    run(with_garbage)
+
+
+def test_replicas_that_are_gone_leave_nothing_in_the_secret():
+    """A Deployment makes a new name for each Pod: their annotations would fill the Secret until the next rotation."""
+
+    async def story(cluster):
+        await cluster.register()
+        for number in range(6):
+            await cluster.add(f"r{number}")
+            await cluster.look(f"r{number}")
+            if number:
+                await cluster.end(f"r{number - 1}")
+        told = [key for key in (await cluster.secret())["metadata"]["annotations"] if key.startswith(SERVED_BY)]
+        assert told == [f"{SERVED_BY}r4", f"{SERVED_BY}r5"]
 
     run(story)
 

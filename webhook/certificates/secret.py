@@ -13,6 +13,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
 from webhook.certificates.rotation import Held, Step, due, mark
@@ -23,6 +25,7 @@ from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder, write
+from webhook.tls.serving import ServingCertificate, trust
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,7 @@ SIGNED_BY: Final = "sluice.dev/signed-by"
 SERVED_BY: Final = "served-by.sluice.dev/"
 """Prefix of the annotations by which replicas tell which leaf they serve."""
 EVERY: Final = 5.0
+REPAIR: Final = "delete it, and Sluice makes another"
 SETTLE: Final = 10.0
 """Seconds in which API servers are expected to have seen a change of what they are to trust."""
 
@@ -95,7 +99,7 @@ class CertificateSecret:
         while True:
             try:
                 _, held = await self._read()
-                self._write(held)
+                _write(held, self._folder)
             except StoreError as error:
                 log.warning("the Secret %s cannot be read: %s", self._place.name, error)
                 await asyncio.sleep(1)
@@ -117,27 +121,29 @@ class CertificateSecret:
         """Serve what is new, tell so, and do what is due. Raises StoreError; ValueError on what cannot be read."""
         before = await trusting(self._store, self._place.release)
         secret, held = await self._read()
-        if self._write(held):
+        if _write(held, self._folder):
             await asyncio.to_thread(reload)
-        served = mark(self._folder.certificate.read_bytes())
+        served, replicas = mark(self._folder.certificate.read_bytes()), await self._replicas()
         if _annotations(secret).get(self._place.told) != served:
-            metadata = {**secret["metadata"], "annotations": {self._place.told: served}}
-            patch = {"metadata": owned(metadata, self._place.owners)}
+            # the annotations of all Pods that come between two rotations would not fit into a Secret
+            annotations = {**dict.fromkeys(_gone(secret, replicas)), self._place.told: served}
+            patch = {"metadata": owned({**secret["metadata"], "annotations": annotations}, self._place.owners)}
             secret = await self._store.patch(SECRET, self._place.name, self._place.namespace, patch)
         trusted = self._settled(held.bundle, known=await before.learn(self._store, held.bundle))
-        replicas = await self._replicas()
         told = _annotations(secret)
         everywhere = all(told.get(replica) == mark(held.certificate) for replica in replicas)
         step = due(held, self._clocks.now(), trusted=trusted, served=everywhere and trusted)
         if step is not Step.NOTHING:
             made = self._issuer().take(step, held, self._place.names, self._clocks.now())
-            gone = {key for key in told if key.startswith(SERVED_BY) and key not in replicas}
-            await self._store.update(_changed(secret, made, gone))
+            await self._store.update(_changed(secret, made, _gone(secret, replicas)))
             log.info("certificates: %s", step.name.lower().replace("_", " "))
         return step
 
     async def _read(self) -> tuple[Object, Held]:
-        """Return the Secret; where it is not there, it is made of what was read last, or anew."""
+        """Return the Secret; where it is not there, it is made of what was read last, or anew.
+
+        Raises StoreError for one that cannot be used: it is neither served nor trusted, nor made again when it is gone.
+        """
         try:
             secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
         except NotFound:
@@ -148,30 +154,36 @@ class CertificateSecret:
                 secret = await self._store.create(_changed(empty, held, set()))
             except AlreadyExists:
                 secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
-        self._held = _held(secret)
-        return secret, self._held
+        held = _held(secret)
+        if held != self._held:
+            await asyncio.to_thread(self._check, held)
+        self._held = held
+        return secret, held
 
     async def _make(self) -> Held:
         """Make certificates. Where webhooks are registered already, what they trust stays so beside the new authority,
         and nobody is shown a leaf of it before API servers know it."""
         before = await trusting(self._store, self._place.release)
-        held = self._issuer().first(self._place.names, self._clocks.now(), before.known)
+        try:
+            held = self._issuer().first(self._place.names, self._clocks.now(), before.known)
+        except ValueError as error:
+            log.warning("the caBundle of the webhooks cannot be read, and is replaced: %s", error)
+            held = self._issuer().first(self._place.names, self._clocks.now(), b"")
         if before.known:
             await before.learn(self._store, held.bundle)
             await self._sleep(SETTLE)
         return held
 
-    def _write(self, held: Held) -> bool:
-        """Write the files that differ; say whether there were any. The key goes first: half a pair is not served."""
-        files = {
-            self._folder.bundle: held.bundle,
-            self._folder.key: held.key,
-            self._folder.certificate: held.certificate,
-        }
-        changed = [path for path, data in files.items() if not path.exists() or path.read_bytes() != data]
-        for path in changed:
-            write(path, files[path], secret=path == self._folder.key)
-        return bool(changed)
+    def _check(self, held: Held) -> None:
+        """Raise StoreError where nobody could serve or trust these certificates: somebody has edited the Secret."""
+        with TemporaryDirectory(dir=self._folder.path) as place:
+            _write(held, Folder(Path(place)))
+            try:
+                ServingCertificate(Folder(Path(place)))
+                trust(Folder(Path(place)))
+            except (OSError, ValueError) as error:
+                told = str(error).replace(f"{place}/", "")
+                raise StoreError(f"it cannot be used: {told}; {REPAIR}") from None
 
     def _settled(self, bundle: bytes, *, known: bool) -> bool:
         """Return whether this bundle has stood in every place for long enough."""
@@ -187,6 +199,20 @@ class CertificateSecret:
         return {self._place.told, *(_annotation(pod["metadata"]["name"]) for pod in alive)}
 
 
+def _write(held: Held, folder: Folder) -> bool:
+    """Write the files that differ; say whether there were any. The key goes first: half a pair is not served."""
+    files = {folder.bundle: held.bundle, folder.key: held.key, folder.certificate: held.certificate}
+    changed = [path for path, data in files.items() if not path.exists() or path.read_bytes() != data]
+    for path in changed:
+        write(path, files[path], secret=path == folder.key)
+    return bool(changed)
+
+
+def _gone(secret: Object, replicas: set[str]) -> set[str]:
+    """Return the annotations of replicas that are not there any more."""
+    return {key for key in _annotations(secret) if key.startswith(SERVED_BY) and key not in replicas}
+
+
 def _annotation(identity: str) -> str:
     return f"{SERVED_BY}{identity[:63].rstrip('-._')}"
 
@@ -198,7 +224,7 @@ def _annotations(secret: Object) -> dict[str, str]:
 def _held(secret: Object) -> Held:
     data = {name: base64.b64decode(text) for name, text in (secret.get("data") or {}).items()}
     if missing := [name for name in ("ca.crt", "tls.crt", "tls.key") if not data.get(name)]:
-        raise StoreError(f"no {', '.join(missing)} in it; delete it, and Sluice makes another")
+        raise StoreError(f"no {', '.join(missing)} in it; {REPAIR}")
     told = _annotations(secret)
     key = data.get("ca.key", b"")
     return Held(data["ca.crt"], key, data["tls.crt"], data["tls.key"], told.get(SIGNED_BY, ""), ROTATE in told)
