@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
 from webhook.policy_reload import reload
-from webhook.policy_reload.policies import load
+from webhook.policy_reload.policies import LoaderError, load
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.store.errors import Refused
 from webhook.store.memory import MemoryStore
@@ -57,6 +58,38 @@ def test_a_change_while_the_first_set_is_loaded_comes_into_force(policies, monke
         return await files.look(), await files.look()
 
     assert asyncio.run(go()) == (True, False)
+
+
+def test_a_change_that_keeps_size_and_time_comes_into_force(policies):
+    """As `cp -p` and `rsync -t` make it; like a file that may be read only now."""
+
+    async def go():
+        files, policy = PolicyFiles((policies,), lambda _: None), policies / "policy.yaml"
+        before = policy.stat()
+        policy.write_text(RULES.replace("FORBIDDEN", "forbidden"))
+        os.utime(policy, ns=(before.st_atime_ns, before.st_mtime_ns))
+        return await files.look()
+
+    assert asyncio.run(go())
+
+
+def test_files_are_loaded_again_where_the_process_that_loads_them_failed(policies, monkeypatch):
+    """It was killed, or could not be started: no edit of the files would follow."""
+
+    async def killed(*_):
+        raise LoaderError("the process that loads policies exited with code -9")
+
+    async def go():
+        files = PolicyFiles((policies,), lambda _: None)
+        (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other"))
+        with monkeypatch.context() as patched:
+            patched.setattr(reload, "fetch", killed)
+            looks = [await files.look(), await files.look()]
+        loads = dict(files.loads)
+        monkeypatch.setattr(files, "_again", 0.0)  # a minute later
+        return [*looks, await files.look()], loads, files.problem
+
+    assert asyncio.run(go()) == ([False, False, True], {"success": 1, "failure": 1}, "")
 
 
 @pytest.mark.parametrize("mode", [QueueMode.NONE, QueueMode.EMBEDDED])

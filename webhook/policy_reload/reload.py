@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 EVERY: Final = 1.0
 """Seconds between two looks at the files, at least."""
+AGAIN: Final = 60.0
+"""Seconds after which files are loaded once more where not they failed, but the process that loads them."""
 REVIEWED: Final = 60.0
 """Seconds after which no review of a replaced set is under way: the API server waits thirty at most."""
 
@@ -51,7 +53,7 @@ class PolicyFiles:
         self._paths, self._changed, self._wanted, self._lacks = paths, changed, wanted, lacks
         self._next: Policies | None = None
         self._releases: set[asyncio.Task[None]] = set()
-        self._look, self._took = self._glance(), 0.0
+        self._look, self._took, self._again = self._glance(), 0.0, float("inf")
         self._digest = self._hash()  # before they are read: a change meanwhile is found by the first look
         self.current = load(paths, wanted)
         self.problem = ""
@@ -73,7 +75,7 @@ class PolicyFiles:
 
         Admission goes on meanwhile; the swap is one assignment.
         """
-        if await self._differ():
+        if await self._differ() or monotonic() >= self._again:
             await self._load()
         return await self._swap()
 
@@ -89,12 +91,13 @@ class PolicyFiles:
         return digest != before
 
     async def _load(self) -> None:
-        self._next = None
+        self._next, self._again = None, float("inf")
         try:
             self._next = await fetch(self._paths, self._wanted, self.current)
         except SourceError as error:
             self._refuse(error.render())
         except (LoaderError, OSError) as error:
+            self._again = monotonic() + AGAIN
             self._refuse(str(error))
 
     async def _swap(self) -> bool:
@@ -127,7 +130,7 @@ class PolicyFiles:
         self.loads["failure"] += 1
         log.error("the new policy files are not used, the last good set stays in force:\n%s", problem)
 
-    def _glance(self) -> tuple[tuple[str, int, int], ...]:
+    def _glance(self) -> tuple[tuple[str, int, int, int], ...]:
         return tuple(sorted(_marks(map(str, self._paths))))
 
     def _hash(self) -> bytes:
@@ -151,13 +154,16 @@ async def _release(old: Policies) -> None:
     await paced(old.releasing())
 
 
-def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield name, size and time of all files that may hold policies. Done every second or so."""
+def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
+    """Yield name, size and times of all files that may hold policies. Done every second or so.
+
+    The second time tells what the first does not: that a file may be read now, or was copied with its time.
+    """
     for path in paths:
         with contextlib.suppress(OSError):
             found = os.stat(path)
             if not stat.S_ISDIR(found.st_mode):
-                yield path, found.st_size, found.st_mtime_ns
+                yield path, found.st_size, found.st_mtime_ns, found.st_ctime_ns
                 continue
             with os.scandir(path) as entries:
                 inner = [e for e in entries if not e.name.startswith(".")]
