@@ -8,7 +8,7 @@ from tests.store.test_memory import THING, thing
 from webhook.store.errors import Expired, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror
-from webhook.store.objects import merge
+from webhook.store.objects import Listing, merge
 
 
 class Shaky(MemoryStore):
@@ -137,6 +137,75 @@ def test_a_forgotten_version_makes_it_list_again():
         return ghost
 
     assert asyncio.run(go()) is None
+
+
+class Answered(MemoryStore):
+    """A store whose lists are on their way until `open`."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def list(self, gvk, namespace=None, labels=None):
+        listing = await super().list(gvk, namespace)
+        await self.open.wait()
+        return listing
+
+
+def test_what_is_deleted_during_a_list_does_not_come_back():
+    """However many objects that are: the watch has told of all of them when the list arrives."""
+
+    async def go():
+        store, many = Answered(), 1500
+        for n in range(many):
+            await store.create(thing(f"t{n}"))
+        async with followed(store) as mirror:
+            store.open.clear()
+            listing = asyncio.create_task(mirror.refresh(store))
+            await asyncio.sleep(0)
+            for n in range(many):
+                await store.delete(THING, f"t{n}", "n")
+            await until(lambda: not len(mirror), "all are gone")
+            store.open.set()
+            await listing
+            return len(mirror)
+
+    assert asyncio.run(go()) == 0
+
+
+class Opaque:
+    """A store whose versions are no numbers, and whose watches end with Expired when `gone` is set."""
+
+    def __init__(self, *names):
+        self.objects, self.gone = {name: self.made(name) for name in names}, asyncio.Event()
+
+    def made(self, name):
+        return merge(thing(name), {"metadata": {"uid": name, "resourceVersion": f"v-{name}"}})
+
+    async def list(self, *_):
+        return Listing(list(self.objects.values()), f"v-{len(self.objects)}")
+
+    async def watch(self, *_):
+        await self.gone.wait()
+        self.gone.clear()
+        raise Expired("too old")
+        yield
+
+
+def test_versions_need_not_be_numbers():
+    """An aggregated API may have its own: what is not listed again is gone."""
+
+    async def go():
+        store = Opaque("a", "b")
+        async with followed(store) as mirror:
+            del store.objects["a"]
+            store.objects["c"] = store.made("c")
+            store.gone.set()
+            await until(lambda: mirror.get("c", "n"), "it lists again")
+            return [obj["metadata"]["name"] for obj in mirror.all()]
+
+    assert asyncio.run(go()) == ["b", "c"]
 
 
 def test_an_older_event_never_undoes_a_write():

@@ -160,8 +160,7 @@ class Mirror:
 
     async def refresh(self, store: ObjectStore) -> None:
         """List all objects again, so that nothing written before this call is missing."""
-        listing = await store.list(self.gvk, None, self._labels)
-        self._replace(listing.items, listing.version)
+        await self._list(store)
 
     async def reach(self, version: str) -> None:
         """Wait until the watch has sent everything up to `version`; without end if that is not a number.
@@ -172,23 +171,32 @@ class Mirror:
             await self._waited_for.setdefault(version, asyncio.Event()).wait()
 
     async def _relist(self, store: ObjectStore) -> str:
-        listing = await store.list(self.gvk, None, self._labels)
-        self._replace(listing.items, listing.version)
+        version = await self._list(store)
         self.problem = ""
-        self._reached(listing.version)
+        self._reached(version)
         self.synced.set()
+        return version
+
+    async def _list(self, store: ObjectStore) -> str:
+        """Replace all objects by a listing, and return its version."""
+        before = self.all()
+        listing = await store.list(self.gvk, None, self._labels)
+        self._replace(listing.items, listing.version, before)
         return listing.version
 
-    def _replace(self, items: Iterable[Object], version: str) -> None:
-        """Replace all objects by the listing, but keep what was written after it was made."""
+    def _replace(self, items: Iterable[Object], version: str, before: Iterable[Object] = ()) -> None:
+        """Replace all objects, of which some were there before the list began, but keep what was written later."""
         fresh = {key_of(obj): obj for obj in items}
+        standing = set() if version.isdigit() else set(map(id, before))  # versions that cannot be compared
         for old in self.all():
             key = key_of(old)
             absent = key not in fresh or uid_of(fresh[key]) != uid_of(old)
-            if absent and _not_newer(version_of(old), version):
+            if absent and (id(old) in standing or _not_newer(version_of(old), version)):
                 self.drop(old, version)
-        for obj in fresh.values():
-            self.keep(obj)
+        is_told = _not_newer(version, self._watched_to)
+        for key, obj in fresh.items():
+            if not is_told or self.get(key[1], key[0]) is not None:  # else the watch has told that it was deleted since
+                self.keep(obj)
 
     def _reached(self, version: str) -> None:
         self._watched_to = version
