@@ -276,8 +276,9 @@ class Daemon:
     def _decider(self) -> Decider:
         """Return who decides now, and by what, for the journal."""
         bundle, controller = self.policies.current.bundle, self.controller
-        epoch = controller.epoch if controller is not None else 0
-        return Decider(self._identity, epoch, self._rules, bundle.digest)
+        if controller is None:
+            return Decider(self._identity, 0, self._rules, bundle.digest)
+        return Decider(self._identity, controller.epoch, self._rules, bundle.digest, controller.lease_made)
 
     def _heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         for part in (self.controller, self.beside_kueue, self._page):

@@ -103,18 +103,28 @@ def test_a_record_is_read_as_it_was_written(data):
     assert record_of(line_of(record)) == record
 
 
-def begin(at: int = MONDAY, epoch: int = 1) -> Begin:
-    return Begin(at, "me", epoch, ("kueue",), {}, {}, "sha256:0", BUDGET, Snapshot(), Memory())
+def begin(at: int = MONDAY, epoch: int = 1, lease: str = "") -> Begin:
+    return Begin(at, "me", epoch, ("kueue",), {}, {}, "sha256:0", BUDGET, Snapshot(), Memory(), lease=lease)
 
 
 def test_files_go_by_the_leaders_epoch(tmp_path):
-    """Two replicas write folders of their own; the reader puts them in the order in which they led."""
-    for name, at, epoch in (("a", MONDAY, 1), ("b", MONDAY - HOUR, 2), ("a", MONDAY + HOUR, 3)):
+    """Two replicas write folders of their own; the reader puts them in the order in which they led.
+
+    An uninstall deletes the lease, not the journal: with the next one, epochs begin anew.
+    """
+    january, june = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
+    led = (
+        ("a", MONDAY, 1, january),
+        ("b", MONDAY - HOUR, 2, january),
+        ("a", MONDAY + HOUR, 3, january),
+        ("b", MONDAY + 200 * 24 * HOUR, 1, june),
+    )
+    for name, at, epoch, lease in led:
         writer = JournalWriter(tmp_path / name)
-        writer.begin(begin(at, epoch))
+        writer.begin(begin(at, epoch, lease))
         writer.close()
     found = journal_files([tmp_path / "a", tmp_path / "b"])
-    assert [(file.begin.epoch, file.path.parent.name) for file in found] == [(1, "a"), (2, "b"), (3, "a")]
+    assert [(file.begin.epoch, file.path.parent.name) for file in found] == [(1, "a"), (2, "b"), (3, "a"), (1, "b")]
 
 
 def test_a_new_day_and_other_rules_begin_a_file(tmp_path):

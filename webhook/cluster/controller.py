@@ -114,6 +114,11 @@ class Controller:
         """The number of this leadership; 0 without a lease."""
         return 0 if self._leader is None else self._leader.epoch
 
+    @property
+    def lease_made(self) -> str:
+        """When the lease was created; "" without a lease."""
+        return "" if self._leader is None else self._leader.lease_made
+
     def start(self) -> None:
         """Start in the background. The view is started by its owner."""
         self._task = asyncio.create_task(self._run(), name="controller")

@@ -17,12 +17,13 @@ from webhook.queue.state import State
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """The deciding replica, its leader epoch, the rules in force, and the digest of all policies."""
+    """The deciding replica, its leader epoch, the rules in force, the digest of all policies, and the lease's age."""
 
     identity: str
     epoch: int
     rules: Configured
     digest: str
+    lease: str = ""
 
 
 class Journal:
@@ -51,6 +52,7 @@ class Journal:
                     budget=self._budget,
                     snapshot=state.snapshot(),
                     memory=memory,
+                    lease=by.lease,
                 )
             )
 

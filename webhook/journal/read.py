@@ -33,7 +33,7 @@ class JournalFile:
 
 
 def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
-    """Find the files of folders, and those named, sorted by epoch of the leader, then by time.
+    """Find the files of folders, and those named, sorted by lease, epoch of the leader, then by time.
 
     Raises SourceError that lists every file that is not a journal.
     """
@@ -59,7 +59,7 @@ def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
                 )
     if wrong:
         raise SourceError(wrong)
-    return sorted(journals, key=lambda file: (file.begin.epoch, file.begin.at))
+    return sorted(journals, key=lambda file: (file.begin.lease, file.begin.epoch, file.begin.at))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -63,6 +63,8 @@ class Begin:
     memory: Memory
     users: str = "keep"
     """Whether user names are kept or hashed (`users.UserNames`)."""
+    lease: str = ""
+    """When the lease was created, by the API server's clock: with another, as after an uninstall, epochs begin anew."""
 
 
 @dataclass(frozen=True, slots=True)

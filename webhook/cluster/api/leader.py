@@ -61,6 +61,8 @@ class Leader:
         self._lease_held: Object | None = None
         self.epoch = self._last_epoch = 0
         """The epoch of this holder, and the last one that was seen in the lease."""
+        self.lease_made = ""
+        """When the lease was created, by the API server's clock; epochs of another lease begin anew."""
         self.annotations: Mapping[str, str] = {}
         """Annotations that this candidate sets on the lease with each renewal."""
         self.owners: tuple[Object, ...] = ()
@@ -155,8 +157,8 @@ class Leader:
         # A process of the same identity, which held it before, is another holder: its writes have to be fenced too.
         if holder not in ("", self.identity) and not self._expired(lease, spec):
             return False
-        self._lease_held = await self._store.update(self._lease(lease, epoch + 1))
-        self._won(epoch + 1, _claimed(lease))
+        held = self._lease_held = await self._store.update(self._lease(lease, epoch + 1))
+        self._won(held, epoch + 1, _claimed(lease))
         return True
 
     async def _make(self) -> None:
@@ -166,10 +168,11 @@ class Leader:
         """
         epoch, is_first = self._last_epoch + 1, not self._last_epoch
         lease = self._lease({}, epoch)
-        self._lease_held = await self._store.create(_claiming(lease, ()) if is_first else lease)
-        self._won(epoch, () if is_first else None)
+        held = self._lease_held = await self._store.create(_claiming(lease, ()) if is_first else lease)
+        self._won(held, epoch, () if is_first else None)
 
-    def _won(self, epoch: int, left: tuple[str, ...] | None) -> None:
+    def _won(self, lease: Object, epoch: int, left: tuple[str, ...] | None) -> None:
+        self.lease_made = str(lease["metadata"].get("creationTimestamp") or "")
         self.epoch, self._last_epoch, self.left = epoch, epoch, left
         log.info("%s leads (epoch %d)", self.identity, epoch)
 
