@@ -15,6 +15,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.means import Means
+from webhook.cluster.pace import CHUNK
 from webhook.cluster.workloads import upkeep
 from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
 from webhook.kube.conditions import conditions_of, find
@@ -327,3 +328,24 @@ def test_a_status_that_is_refused_is_tried_once_a_minute():
         return writes
 
     assert asyncio.run(go()) == [1, 1, 2, 2]
+
+
+def test_those_that_are_gone_leave_no_time_to_look_at_them():
+    """Jobs go minutes after their end, by their own time to live, while finished Workloads are kept for a month."""
+
+    async def go():
+        stage, many = Stage(), 4 * CHUNK
+        stage.upkeep._retention = Retention(after_finished=30 * 86_400_000)
+        ended = datetime.fromtimestamp(stage.now / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        finished = {"type": "Finished", "status": "True", "lastTransitionTime": ended}
+        await stage.create(*({**workload(f"w-{n}"), "status": {"conditions": [finished]}} for n in range(many)))
+        there = stage.view.mirror(WORKLOAD).all()
+        for obj in there:
+            stage.upkeep.heard(WORKLOAD, None, obj)
+        await stage.run(())
+        kept = len(stage.upkeep._later)
+        for obj in there[1:]:
+            stage.upkeep.heard(WORKLOAD, obj, None)
+        return kept == many, len(stage.upkeep._later) <= CHUNK + 2, list(stage.upkeep._alarms)
+
+    assert asyncio.run(go()) == (True, True, ["team-a/w-0"])

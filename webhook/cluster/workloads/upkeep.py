@@ -24,7 +24,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.means import Means
-from webhook.cluster.pace import SLICE, Slice, in_slices
+from webhook.cluster.pace import CHUNK, SLICE, Slice, in_slices
 from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
@@ -97,6 +97,7 @@ class Upkeep:
             else:
                 self._due.pop(key, None)
                 self._forget(key)
+                self._silence(key)
         elif (gvk.group, gvk.kind) in _AROUND and matters_to_core(gvk, old, new):
             self._causes[gvk.kind, *key_of(obj)] = None
 
@@ -117,6 +118,12 @@ class Upkeep:
             self._alarms[key] = when
             heapq.heappush(self._later, (when, key))
 
+    def _silence(self, key: str) -> None:
+        """Forget when to process a Workload that is gone: with a retention of weeks those of all jobs would be kept."""
+        if self._alarms.pop(key, None) is not None and len(self._later) > 2 * len(self._alarms) + CHUNK:
+            self._later = [(when, known) for known, when in self._alarms.items()]
+            heapq.heapify(self._later)
+
     async def run(self, news: Mapping[str, bool]) -> None:
         """Process what has changed or is due. Raises NotLeading.
 
@@ -124,9 +131,10 @@ class Upkeep:
         """
         now = self._clock_ms()
         while self._later and self._later[0][0] <= now:
-            _, key = heapq.heappop(self._later)
-            self._alarms.pop(key, None)
-            self._due[key] = None
+            when, key = heapq.heappop(self._later)
+            if self._alarms.get(key) == when:
+                del self._alarms[key]
+                self._due[key] = None
         for key, is_reason in news.items():
             if is_reason or not self._has_to_wait(key, now):
                 self._due[key] = None
