@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from webhook.kube.gvk import GroupVersionKind
-from webhook.store.errors import Expired, StoreError, Unavailable
+from webhook.store.errors import Expired, NotFound, StoreError, Unavailable
 from webhook.store.objects import (
     ALL,
     Event,
@@ -69,6 +69,7 @@ class Mirror:
         self._watched_to = ""
         self._waited_for: dict[str, asyncio.Event] = {}
         self._listener = listener
+        self._wait = FIRST_WAIT
 
     def __len__(self) -> int:
         return sum(map(len, self._objects.values()))
@@ -108,7 +109,9 @@ class Mirror:
         if uid in self._gone and _not_newer(version, self._gone[uid]):
             return
         if old is not None and uid_of(old) == uid and _not_newer(version, version_of(old)):
-            return
+            is_converted = version == version_of(old) and obj.get("apiVersion") != old.get("apiVersion")
+            if not is_converted:
+                return
         if old is not None and uid_of(old) != uid:
             self._by_uid.pop(uid_of(old), None)
         self._objects.setdefault(key[0], {})[key[1]] = self._by_uid[uid] = obj
@@ -135,8 +138,10 @@ class Mirror:
             del self._objects[namespace]
 
     async def follow(self, store: ObjectStore) -> None:
-        """List, then watch, without end. Resume from the last version on a lost connection, list again on Expired."""
-        wait = FIRST_WAIT
+        """List, then watch. Resume from the last version on a lost connection, list again on Expired.
+
+        Returns where the kind is not found, after a pause: it may be served in another version by now.
+        """
         version = ""
         while True:
             try:
@@ -145,18 +150,20 @@ class Mirror:
                 async with aclosing(_generator(store.watch(self.gvk, version, None, self._labels))) as events:
                     async for event in events:
                         version = version_of(event.object) or version
-                        wait, self.problem = FIRST_WAIT, ""
+                        self._wait, self.problem = FIRST_WAIT, ""
                         self._take(event)
                         self._reached(version)
                 await asyncio.sleep(FIRST_WAIT)  # the watch ended by itself: renew it, but never in a tight loop
             except Expired:
                 version = ""
             except StoreError as error:
-                pause = max(wait, error.after if isinstance(error, Unavailable) else 0.0)
+                pause = max(self._wait, error.after if isinstance(error, Unavailable) else 0.0)
                 self.problem = str(error)
                 log.warning("%s: %s; again in %.1f s", self.gvk, error, pause)
                 await asyncio.sleep(pause)
-                wait = min(wait * 2, LONGEST_WAIT)
+                self._wait = min(self._wait * 2, LONGEST_WAIT)
+                if isinstance(error, NotFound):
+                    return
 
     async def refresh(self, store: ObjectStore) -> None:
         """List all objects again, so that nothing written before this call is missing."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -49,7 +50,8 @@ class LiveStore:
         items: list[Object] = []
         query = {"limit": str(PAGE), **_selector(labels), **_selector(fields, "fieldSelector")}
         while True:
-            page = await self._client.read(path, query, 30.0)
+            with self._discovered(gvk):
+                page = await self._client.read(path, query, 30.0)
             items += [_trim(item, gvk) for item in page.get("items") or []]
             if not (mark := page["metadata"].get("continue")):
                 return Listing(items, page["metadata"]["resourceVersion"])
@@ -67,9 +69,10 @@ class LiveStore:
             "timeoutSeconds": str(WATCH_SECONDS),
             **_selector(labels),
         }
-        async with self._client.stream(path, query, SILENCE) as lines:
-            async for line in lines:
-                yield _event(line, gvk)
+        with self._discovered(gvk):
+            async with self._client.stream(path, query, SILENCE) as lines:
+                async for line in lines:
+                    yield _event(line, gvk)
 
     async def get(self, gvk: GroupVersionKind, name: str, namespace: str | None = None) -> Object:
         """Return one object."""
@@ -135,6 +138,15 @@ class LiveStore:
             parts += ["namespaces", namespace]
         parts += [part for part in (resource.plural, name, subresource) if part]
         return "/".join(parts)
+
+    @contextmanager
+    def _discovered(self, gvk: GroupVersionKind) -> Iterator[None]:
+        """Discover a kind again the next time if it is not found: its version may not be served any more."""
+        try:
+            yield
+        except NotFound:
+            self._resources.pop(gvk, None)
+            raise
 
     async def _resource(self, gvk: GroupVersionKind) -> _Resource:
         if (resource := self._resources.get(gvk)) is None:

@@ -86,15 +86,18 @@ class View:
 
     async def _follow(self, key: tuple[str, str]) -> None:
         mirror = self._mirrors[key]
-        while (served := await self._served(mirror.gvk)) is None:
-            self._looked[key].set()
-            await asyncio.sleep(LOOK_AGAIN)
-        mirror.gvk = served
-        listed = asyncio.create_task(self._mark(key))
+        listed: asyncio.Task[None] | None = None
         try:
-            await mirror.follow(self.store)
+            while True:
+                while (served := await self._served(mirror.gvk)) is None:
+                    self._looked[key].set()
+                    await asyncio.sleep(LOOK_AGAIN)
+                mirror.gvk = served
+                listed = listed or asyncio.create_task(self._mark(key))
+                await mirror.follow(self.store)
         finally:
-            listed.cancel()
+            if listed is not None:
+                listed.cancel()
 
     async def _mark(self, key: tuple[str, str]) -> None:
         await self._mirrors[key].synced.wait()

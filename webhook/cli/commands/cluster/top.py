@@ -51,7 +51,7 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
 
     async def do(store: ObjectStore) -> None:
         seen = [Mirror(CLUSTER_QUEUE), Mirror(LOCAL_QUEUE), Mirror(WORKLOAD, trim=shown)]
-        tasks = [asyncio.create_task(mirror.follow(store)) for mirror in seen if await _served(mirror, store)]
+        tasks = [asyncio.create_task(_follow(mirror, store)) for mirror in seen if await _served(mirror, store)]
         try:
             await _listed(seen)
             if once:
@@ -64,6 +64,11 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
             await asyncio.gather(*tasks, return_exceptions=True)
 
     ask("top", do, kubeconfig, context)
+
+
+async def _follow(mirror: Mirror, store: ObjectStore) -> None:
+    while True:  # a CRD that is being written is not found for a moment
+        await mirror.follow(store)
 
 
 async def _served(mirror: Mirror, store: ObjectStore) -> bool:
