@@ -199,6 +199,7 @@ def test_a_disk_that_fails_ends_the_file_and_is_tried_again(tmp_path, monkeypatc
     while not writer.failure:
         pass
     assert not writer.due(MONDAY)
+    assert writer.due(MONDAY - HOUR), "the clock was put back"
     monkeypatch.undo()
     assert writer.due(MONDAY + MINUTE)
     writer.begin(begin(MONDAY + MINUTE))
@@ -212,6 +213,26 @@ def test_a_disk_that_fails_ends_the_file_and_is_tried_again(tmp_path, monkeypatc
 
 def full_disk(record):
     raise OSError(28, "No space left on device")
+
+
+class Unwritten(gzip.GzipFile):
+    """A file of which nothing reaches the disk."""
+
+    def flush(self, *_):
+        full_disk(None)
+
+
+def test_a_full_disk_leaves_no_empty_files(tmp_path, monkeypatch):
+    """Another file is begun each minute: in a week there would be ten thousand."""
+    monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 0.01)
+    monkeypatch.setattr(writer_module.gzip, "GzipFile", Unwritten)
+    writer = JournalWriter(tmp_path)
+    writer.begin(begin())
+    while not writer.failure:
+        pass
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+    assert writer.counts() == {"written": 0, "dropped": 1}
 
 
 def test_what_a_killed_writer_left_can_be_read(tmp_path):

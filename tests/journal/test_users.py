@@ -14,7 +14,7 @@ from tests.queue.living import USERS, clusters, rule_names
 from webhook.journal.read import journal_files
 from webhook.journal.records import Begin, Decided
 from webhook.journal.replay import replay
-from webhook.journal.users import KEY_FILE, UserHashes, read_key
+from webhook.journal.users import KEY_FILE, UserHashes, key_in, read_key
 from webhook.journal.writer import JournalWriter
 from webhook.queue.decisions import Evicted, Reason
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
@@ -132,3 +132,16 @@ def test_a_key_that_can_be_guessed_is_refused(tmp_path):
     writer.close()
     assert "a key has at least 16" in writer.failure
     assert writer.counts()["written"] == 0
+
+
+def test_a_key_that_a_full_disk_did_not_take_is_made_again(tmp_path, monkeypatch):
+    """An empty file of a key would end the journal for ever, whatever room there is later."""
+
+    def full_disk(_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("secrets.token_hex", full_disk)
+        with pytest.raises(OSError, match="No space"):
+            key_in(tmp_path)
+    assert len(key_in(tmp_path)) == 64

@@ -51,8 +51,12 @@ def key_in(folder: Path) -> bytes:
     file = folder / KEY_FILE
     with contextlib.suppress(FileExistsError):
         door = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(door, "w", encoding="ascii") as stream:
-            stream.write(f"{secrets.token_hex(32)}\n")
+        try:
+            with os.fdopen(door, "w", encoding="ascii") as stream:
+                stream.write(f"{secrets.token_hex(32)}\n")
+        except OSError:
+            file.unlink()  # a full disk: without a key another one is made when there is room
+            raise
     return read_key(file)
 
 

@@ -72,6 +72,8 @@ class JournalWriter:
         self._full = False
         self._unsure = 0
         """The number of records written and not yet flushed to the disk."""
+        self._is_on_disk = False
+        """Whether anything of the present file has been flushed."""
         self.written = self.dropped = 0
         self.failure = ""
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -80,7 +82,7 @@ class JournalWriter:
     def due(self, now: int) -> bool:
         """Return whether the next record must be a `Begin`, at a time in milliseconds."""
         if self._began is None:
-            return now >= self._not_before
+            return not self._not_before - 2 * RETRY_MS < now < self._not_before  # long before: a clock was put back
         return self._full or now // DAY_MS != self._began // DAY_MS
 
     def begin(self, record: Begin) -> None:
@@ -149,14 +151,14 @@ class JournalWriter:
                 _close(stream)
                 stream = None
                 self._tidy()
-                stream = self._open(record)
+                stream, self._is_on_disk = self._open(record), False
             if stream is None:
                 self.dropped += 1
                 return None
             stream.write(line_of(record if self._users is None else self._users.record(record)))
         except (OSError, ValueError) as error:
             self._lose(getattr(error, "strerror", None) or str(error), 1)
-            _close(stream)
+            self._give_up(stream)
             return None
         self.written += 1
         self._unsure += 1
@@ -174,9 +176,17 @@ class JournalWriter:
             self.written -= self._unsure
             self._lose(error.strerror or str(error), self._unsure)
             self._unsure = 0
-            _close(stream)
+            self._give_up(stream)
             return None
+        self._is_on_disk = True
         return stream
+
+    def _give_up(self, stream: gzip.GzipFile | None) -> None:
+        """Close a file after an error; remove it if it has no beginning: a full disk would leave one each minute."""
+        _close(stream)
+        if stream is not None and not self._is_on_disk:
+            with contextlib.suppress(OSError):
+                os.unlink(stream.name)
 
     def _open(self, begin: Begin) -> gzip.GzipFile:
         moment = datetime.fromtimestamp(begin.at / 1000, UTC)
