@@ -139,6 +139,29 @@ def test_a_forgotten_version_makes_it_list_again():
     assert asyncio.run(go()) is None
 
 
+def test_a_server_that_forgets_at_once_is_not_asked_without_a_pause(monkeypatch):
+    """Each watch is too late: its lists would be what keeps the API server from going on."""
+    pauses = []
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    async def go():
+        store = Shaky()
+        store.breaks = [Expired("too old")] * 8
+        mirror = Mirror(THING)
+        with monkeypatch.context() as patched:
+            patched.setattr("webhook.store.mirror.asyncio.sleep", sleep)
+            following = asyncio.create_task(mirror.follow(store))
+            await asyncio.wait({following}, timeout=0.2)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        return store.lists
+
+    assert asyncio.run(go()) == 9
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 15.0]
+
+
 class Answered(MemoryStore):
     """A store whose lists are on their way until `open`."""
 

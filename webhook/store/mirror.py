@@ -156,14 +156,19 @@ class Mirror:
                 await asyncio.sleep(FIRST_WAIT)  # the watch ended by itself: renew it, but never in a tight loop
             except Expired:
                 version = ""
+                await self._rest()  # an API server that forgets at once has a lot to do
             except StoreError as error:
-                pause = max(self._wait, error.after if isinstance(error, Unavailable) else 0.0)
+                after = error.after if isinstance(error, Unavailable) else 0.0
                 self.problem = str(error)
-                log.warning("%s: %s; again in %.1f s", self.gvk, error, pause)
-                await asyncio.sleep(pause)
-                self._wait = min(self._wait * 2, LONGEST_WAIT)
+                log.warning("%s: %s; again in %.1f s", self.gvk, error, max(self._wait, after))
+                await self._rest(after)
                 if isinstance(error, NotFound):
                     return
+
+    async def _rest(self, least: float = 0.0) -> None:
+        """Pause before another attempt, twice as long each time until something has come."""
+        pause, self._wait = max(self._wait, least), min(self._wait * 2, LONGEST_WAIT)
+        await asyncio.sleep(pause)
 
     async def refresh(self, store: ObjectStore) -> None:
         """List all objects again, so that nothing written before this call is missing."""
