@@ -1,5 +1,6 @@
 """Recorded reviews hold no secrets, stay within their bounds, and can be read back."""
 
+import io
 import json
 from pathlib import Path
 
@@ -153,6 +154,25 @@ def test_a_full_disk_does_not_stop_reviews(tmp_path):
     recorder.close()
     assert recorder.failure
     assert recorder.written == 0
+
+
+def test_a_disk_that_is_full_for_a_time_spoils_no_line(tmp_path, monkeypatch):
+    """Half a line that reached the disk is taken back: `sluice replay` reads what was written before and after."""
+    recorder, full = Recorder(tmp_path), iter([False, True, False])
+
+    class OftenFull(io.FileIO):
+        def write(self, line):
+            if not next(full):
+                return super().write(line)
+            super().write(line[:20])
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(recorder, "_open", lambda: OftenFull(tmp_path / FILE, "a"))
+    for _ in range(3):
+        recorder.write(request(pod()), ALLOWED, 0.001)
+    recorder.close()
+    assert recorder.written == 2
+    assert len(list(read_recording((tmp_path / FILE).read_bytes().splitlines(), FILE))) == 2
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"verdict": {}}', b'{"verdict": {}, "request": 1, "phase": "x"}'])

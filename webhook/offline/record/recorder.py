@@ -6,6 +6,7 @@ counted. A file is JSON lines.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
@@ -104,10 +105,17 @@ class Recorder:
             self.skipped += 1
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        if self._path.exists() and self._path.stat().st_size + len(line) > self._limits.file_bytes:
+        size = self._path.stat().st_size if self._path.exists() else 0
+        if size and size + len(line) > self._limits.file_bytes:
             self._rotate()
-        with self._open() as file:
-            file.write(line)
+            size = 0
+        try:
+            with self._open() as file:
+                file.write(line)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.truncate(self._path, size)  # half a line would spoil the next one, and the file for `sluice replay`
+            raise
         self.written += 1
 
     def _open(self) -> BinaryIO:
