@@ -235,3 +235,33 @@ def test_a_kind_that_is_no_string_is_passed_over(tmp_path):
     (tmp_path / "state.yaml").write_text("apiVersion: v1\nkind: {a: b}\nmetadata: {name: a}\n")
     done = invoke(import_command, "kueue", str(tmp_path / "state.yaml"), "--to", str(tmp_path / "out"))
     assert done.exit_code == exits.NOTHING_TO_RUN
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("spec: {clusterQueue: red}", "spec: x"),
+        ("spec: {clusterQueue: red}", "spec: {clusterQueue: [red]}"),
+        ("spec: {clusterQueue: red}", "status: {fairSharing: [1]}"),
+        ("namespace: red}", "namespace: red, annotations: [a]}"),
+        ("namespace: red}", "namespace: 2}"),
+        ("resourceGroups:", "resourceGroups: x\n  other:"),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_told_at_its_place(field, wrong):
+    """As `plan` tells it; nothing is written."""
+    text = (objects().replace("v1beta1", "v1beta2")).replace(field, wrong, 1)
+    assert wrong in text
+    Path("kueue.yaml").write_text(text)
+    done = invoke(import_command, "kueue", "kueue.yaml")
+    assert done.exit_code == exits.BAD_INPUT, done.output
+    assert "kueue.yaml:" in done.stderr
+
+
+def test_a_local_queue_without_a_namespace_is_in_the_default_one(monkeypatch):
+    """As `plan` reads it, and `kubectl apply` without `-n` makes it."""
+    Path("kueue.yaml").write_text(FLAVOR + QUEUES.replace(", namespace: TEAM", "").replace("TEAM", "red"))
+    assert invoke(import_command, "kueue", "kueue.yaml", "-o", "made").exit_code == exits.PASSED
+    assert "namespace: default" in Path("made/cluster/local-queues.yaml").read_text()
+    monkeypatch.chdir("made")
+    assert invoke(suites_command).exit_code == 0

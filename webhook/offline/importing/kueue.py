@@ -44,6 +44,7 @@ FILES: Final = {
 """Kinds that go over, and the file of each, in the order in which they are written."""
 GROUPS: Final = {"PriorityClass": "scheduling.k8s.io", "Namespace": ""}
 """The groups of the kinds that are not Kueue's."""
+DEFAULT_NAMESPACE: Final = "default"
 BUILT_IN: Final = "system-"
 """The first letters of PriorityClasses that each cluster has."""
 POLICIES: Final = (
@@ -155,7 +156,10 @@ def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
         except (ConversionError, TypeError, AttributeError, ValueError, LookupError) as error:
             told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
             return None
-    head = {"apiVersion": value["apiVersion"], "kind": kind, "metadata": _metadata(value["metadata"])}
+    metadata = _metadata(value["metadata"])
+    if kind == "LocalQueue":  # as `plan` reads it: a file may leave the namespace to `kubectl apply -n`
+        metadata = {"namespace": DEFAULT_NAMESPACE, **metadata}
+    head = {"apiVersion": value["apiVersion"], "kind": kind, "metadata": metadata}
     inner = {key: item for key, item in value.items() if key not in (*head, "status")}
     return head if kind == "Namespace" else {**head, **inner}
 

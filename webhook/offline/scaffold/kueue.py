@@ -106,14 +106,14 @@ def _cases(setup: KueueSetup) -> Iterator[dict[str, Any]]:
     """Yield a case for each of the first LocalQueues, without its expectation."""
     queues = {obj["metadata"]["name"]: obj for obj in setup.objects if obj["kind"] == "ClusterQueue"}
     for door in [obj for obj in setup.objects if obj["kind"] == "LocalQueue"][:FEW]:
-        yield _case(door, queues.get(door["spec"].get("clusterQueue")))
+        yield _case(door, queues.get((door.get("spec") or {}).get("clusterQueue")))
 
 
 def _case(door: Object, queue: Object | None) -> dict[str, Any]:
     """Return a case without its expectation: one pod that asks for one unit of what the ClusterQueue covers first."""
     namespace, name = door["metadata"]["namespace"], door["metadata"]["name"]
-    groups = (queue or {}).get("spec", {}).get("resourceGroups") or ()
-    resources = {resource: "1" for group in groups[:1] for resource in group.get("coveredResources", ())[:1]}
+    groups = ((queue or {}).get("spec") or {}).get("resourceGroups") or ()
+    resources = {resource: "1" for group in groups[:1] for resource in (group.get("coveredResources") or ())[:1]}
     asked = {"requests": resources, "limits": resources}
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example", "resources": asked}]}
     metadata = {"name": "probe", "labels": {QUEUE: name}}

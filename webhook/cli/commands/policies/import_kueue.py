@@ -20,6 +20,7 @@ from webhook.offline.importing.kueue import CONFIGURATION, KueueSetup, from_kueu
 from webhook.offline.scaffold import CI, write_files
 from webhook.offline.scaffold.kueue import repository_files
 from webhook.offline.scaffold.wheel import Wheel, read_wheel
+from webhook.offline.unreadable_objects import readable
 from webhook.policy.loading.list_items import entries
 from webhook.store.errors import StoreError
 
@@ -95,8 +96,10 @@ def import_from(
     """Read files (None: a live cluster), write the repository, print what was done, and give the exit code."""
     not_in_own_source(folder)
     try:
-        setup = from_kueue(_documents(paths, live))
-        files = repository_files(setup, ci, found_wheel)
+        given = _documents(paths, live)
+        with readable(lambda: given):
+            setup = from_kueue(given)
+            files = repository_files(setup, ci, found_wheel)
     except (SourceError, StoreError, ValueError, OSError) as error:
         click.echo(error.render() if isinstance(error, SourceError) else f"sluice import kueue: {error}", err=True)
         return exits.BAD_INPUT
