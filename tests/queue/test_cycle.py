@@ -166,6 +166,27 @@ def test_an_explanation_has_numbers_holders_and_a_start() -> None:
     assert (told.position, told.start, told.reason) == (1, 6000, Reason.WAITING_FOR_QUOTA)
 
 
+@pytest.mark.parametrize(
+    ("mine", "other", "asked", "named"),
+    [
+        pytest.param(Quota(4), Quota(4, lending_limit=0), 3, ["mine"], id="the other queue lends nothing"),
+        pytest.param(Quota(4, borrowing_limit=0), Quota(4), 3, ["mine"], id="the queue may borrow nothing"),
+        pytest.param(Quota(4), Quota(4, lending_limit=1), 5, ["lent", "mine"], id="one of the other's four is lent"),
+        pytest.param(Quota(4), Quota(4), 3, ["lent"], id="all is shared: the first by name"),
+    ],
+)
+def test_only_who_frees_something_must_end_first(mine: Quota, other: Quota, asked: int, named: list[str]) -> None:
+    """Quota that another queue does not lend, or that the queue may not borrow, is no help."""
+    work = [running("lent", "b", 4), running("mine", "a", 4), job("j", "a", asked)]
+    core = state([queue("a", mine, "all"), queue("b", other, "all")], work)
+    decide(core, RULES, 0)
+    (shortage,) = explain(core, f"{NS}/j").shortages  # type: ignore[union-attr]
+    assert ([h.workload for h in shortage.holders], shortage.enough) == ([f"{NS}/{name}" for name in named], True)
+    for name in named:
+        core.apply(WorkloadGone(f"{NS}/{name}"))
+    assert names(decide(core, RULES, 1)) == ["j"]
+
+
 def test_a_request_beyond_all_quota_is_told_apart() -> None:
     """What can never fit says so, with the most the queue can have."""
     core = state([queue("a", 4)], [job("j", "a", 9)])

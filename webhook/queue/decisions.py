@@ -58,8 +58,8 @@ class Shortage:
     """One flavor and resource of one pod set, in numbers: amounts in the model's units.
 
     `free` is what the queue can use now, `most` what it can use at most, `borrowed` what it already borrows.
-    `holders` are the workloads that must end first, the earliest end first. `beside` is the part of `asked` that
-    earlier pod sets of the same workload request.
+    `holders` are the workloads that must end first, the earliest end first; `enough`: no others must. `beside` is the
+    part of `asked` that earlier pod sets of the same workload request.
     """
 
     pod_set: str
@@ -73,6 +73,7 @@ class Shortage:
     note: str = ""
     holders: tuple[Holder, ...] = ()
     beside: int = 0
+    enough: bool = False
 
 
 @dataclass(frozen=True, slots=True)

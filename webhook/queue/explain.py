@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from webhook.queue.decisions import Holder, Pending, PendingPlace, Reason, Shortage
 from webhook.queue.flavors.search import Lack
 from webhook.queue.model import StopPolicy
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue, Status
-from webhook.queue.quota.tree import Tree
+from webhook.queue.quota.tree import MOST, Tree, TreeNode, Usage
 from webhook.queue.rules import HeadOutcome, Mode
 from webhook.queue.state import State
 
@@ -18,17 +18,19 @@ MAX_HOLDERS = 10
 """At most so many holders of quota are named: the first that must end."""
 
 
+Held = tuple[Holder, TreeNode]
+"""A holder, and its queue."""
 Cause = tuple[str, tuple[Shortage, ...]]
 """The message of a verdict, and the shortages that it is made from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Results shared by many explanations: the holders of each column of each tree, the soonest to end first; and the
+    """Results shared by many explanations: the holders of each column of a subtree, the soonest to end first; and the
     message of each verdict, whose numbers are those of one queue. Valid until the next decision.
     """
 
-    held: dict[tuple[Tree, int], list[Holder]] = field(default_factory=dict)
+    held: dict[tuple[TreeNode, int], list[Held]] = field(default_factory=dict)
     causes: dict[tuple[PendingQueue, HeadVerdict], Cause] = field(default_factory=dict)
 
 
@@ -193,8 +195,8 @@ def _start(shortages: tuple[Shortage, ...]) -> int | None:
         if shortage.free < shortage.asked:
             ends = [h.ends for h in shortage.holders]
             last = max((e for e in ends if e is not None), default=None)
-            enough = shortage.free + sum(h.amount for h in shortage.holders) >= shortage.asked
-            by_flavor.setdefault(shortage.flavor, []).append(last if enough and None not in ends else None)
+            known = shortage.enough and None not in ends
+            by_flavor.setdefault(shortage.flavor, []).append(last if known else None)
     soonest = [max(t for t in times if t is not None) for times in by_flavor.values() if times and None not in times]
     return min(soonest, default=None)
 
@@ -204,8 +206,9 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: G
     column = tree.columns.get((lack.flavor, lack.resource)) if lack.column >= 0 else None
     if column is None:  # the flavor cannot be used, or is gone since the workload was looked at
         return Shortage(lack.pod_set, lack.flavor, lack.resource, 0, 0, 0, 0, note=lack.note)
-    cell = tree.cells[node.base + column]
-    free = _free(state, tree, cell.at, lack)
+    cell, lack = tree.cells[node.base + column], replace(lack, column=column)
+    free = _free(state, tree, cell.at, tree.usage, lack)
+    holders, enough = _holders(state, node, lack, free, gathered) if lack.asked <= lack.most else ((), False)
     return Shortage(
         lack.pod_set,
         lack.flavor,
@@ -216,36 +219,90 @@ def _shortage(state: State, pending_queue: PendingQueue, lack: Lack, gathered: G
         cell.nominal_quota,
         max(0, tree.usage[cell.at] - cell.subtree),
         "",
-        _holders(state, tree, replace(lack, column=column), free, gathered) if lack.asked <= lack.most else (),
+        holders,
         lack.beside,
+        enough,
     )
 
 
-def _free(state: State, tree: Tree, at: int, lack: Lack) -> int:
-    """Return the amount that is free now; if a rule fails, the amount at the last look at the workload."""
+def _free(state: State, tree: Tree, at: int, usage: Usage, lack: Lack) -> int:
+    """Return the amount that is free in a usage; if a rule fails, the amount at the last look at the workload."""
     assert state.rules is not None
     try:
-        return tree.available(at, tree.usage)
+        return tree.available(at, usage)
     except state.rules.failures:
         return lack.free
 
 
-def _holders(state: State, tree: Tree, lack: Lack, free: int, gathered: Gathered) -> tuple[Holder, ...]:
-    """Return the workloads that must end so that the request fits, the soonest first; unknown ends come last."""
-    at, held = (tree, lack.column), gathered.held
-    if at not in held:
-        found = (
-            _holder(e, pending_queue, lack.column)
-            for pending_queue in state.by_tree[tree]
-            for e in pending_queue.holders.values()
-        )
-        ranked = [h for h in found if h.amount > 0]
-        held[at] = sorted(ranked, key=lambda h: (h.ends is None, h.ends or 0, h.workload))
-    count, holders = 0, held[at]
-    while count < min(len(holders), MAX_HOLDERS) and free < lack.asked:
-        free += holders[count].amount
-        count += 1
-    return tuple(holders[:count])
+def _holders(
+    state: State, node: TreeNode, lack: Lack, free: int, gathered: Gathered
+) -> tuple[tuple[Holder, ...], bool]:
+    """Return the workloads that must end so that the request fits, the soonest first, and whether these are enough.
+
+    A workload whose end frees nothing for the node is left out, and so are all others of its queue: what they hold is
+    not lent, or the node may not borrow it.
+    """
+    tree, column = node.tree, lack.column
+    usage, found, useless = list(tree.usage), list[Holder](), set[TreeNode]()
+    for holder, where in _ranked(state, node, lack, free, gathered):
+        if free >= lack.asked or len(found) == MAX_HOLDERS:
+            break
+        if where in useless:
+            continue
+        tree.remove(where, ((column, holder.amount),), usage)
+        freed = _free(state, tree, node.base + column, usage, lack)
+        if freed > free:
+            found.append(holder)
+            free = freed
+        else:
+            useless.add(where)
+    return tuple(found), free >= lack.asked
+
+
+def _ranked(state: State, node: TreeNode, lack: Lack, free: int, gathered: Gathered) -> Sequence[Held]:
+    """Return who holds quota that may be of use to a node, the soonest to end first; unknown ends come last."""
+    tree, column = node.tree, lack.column
+    within = _limiting(state, node, column, free)
+    if (within, column) not in gathered.held:
+        lending = (q for q in state.by_tree[tree] if within in q.node.path and _lends(q.node, column))
+        gathered.held[within, column] = sorted((held for q in lending for held in _held(q, column)), key=_soonest)
+    ranked = gathered.held[within, column]
+    if _lends(node, column):
+        return ranked
+    return sorted([*_held(state.by_queue[node.name], column), *ranked], key=_soonest)
+
+
+def _limiting(state: State, node: TreeNode, column: int, free: int) -> TreeNode:
+    """Return the node that limits what a queue has free: what ends outside of its subtree frees nothing."""
+    tree, rules = node.tree, state.rules
+    assert rules is not None
+    for at, below in enumerate(node.path[:-1]):
+        left = MOST
+        try:
+            for cell in (tree.cells[each.base + column] for each in reversed(node.path[: at + 1])):
+                left = rules.available(cell, tree.usage[cell.at], left)
+        except rules.failures:
+            break
+        if left == free:
+            return below
+    return node.path[-1]
+
+
+def _lends(node: TreeNode, column: int) -> bool:
+    """Return whether a queue uses more than it keeps for itself, so that others have less."""
+    at = node.base + column
+    return node.tree.usage[at] > node.tree.cells[at].guaranteed
+
+
+def _held(pending_queue: PendingQueue, column: int) -> Iterator[Held]:
+    for entry in pending_queue.holders.values():
+        if (holder := _holder(entry, pending_queue, column)).amount > 0:
+            yield holder, pending_queue.node
+
+
+def _soonest(held: Held) -> tuple[bool, int, str]:
+    holder, _ = held
+    return holder.ends is None, holder.ends or 0, holder.workload
 
 
 def _holder(entry: Entry, pending_queue: PendingQueue, column: int) -> Holder:
