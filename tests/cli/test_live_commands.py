@@ -309,6 +309,34 @@ def field_now(workload):
     return workload["spec"].get("active")
 
 
+def finish(store, name):
+    """Let a Workload finish: it keeps the conditions that it had."""
+    found = asyncio.run(store.get(WORKLOAD, name, "team-a"))
+    rows = [*found.get("status", {}).get("conditions", []), {"type": "Finished", "status": "True", "reason": "x"}]
+    asyncio.run(store.patch(WORKLOAD, name, "team-a", {"status": {"conditions": rows}}, subresource="status"))
+
+
+@pytest.mark.parametrize("command", [evict, requeue], ids=["evict", "requeue"])
+@pytest.mark.parametrize("arguments", [["--dry-run"], ["--yes"]], ids=["tried", "done"])
+@pytest.mark.parametrize("name", ["runs", "waits"])
+def test_what_has_finished_is_left_alone(store, command, arguments, name):
+    """It has nothing to give back, and waits for nothing: that is said, at once, and nothing is written."""
+    finish(store, f"job-{name}-1")
+    done = invoke(command, name, "-n", "team-a", *arguments)
+    told = f"sluice {command.name}: Workload team-a/job-{name}-1 has finished: it holds no quota and waits for none\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (exits.BAD_INPUT, "", told)
+    assert field(store, WORKLOAD, f"job-{name}-1", "team-a", "active") is None
+
+
+def test_a_slice_that_was_replaced_is_not_the_job(store):
+    """Of two Workloads of a job that are of one second it is the one that goes on."""
+    new = next(obj for obj in objects() if obj["metadata"]["name"] == "job-runs-1")
+    new["metadata"] |= {"name": "job-runs-2"}
+    asyncio.run(store.create(new))
+    finish(store, "job-runs-1")
+    assert asyncio.run(steering.workload_of(store, "runs", "team-a"))["metadata"]["name"] == "job-runs-2"
+
+
 def test_quota_is_waited_for(store):
     """`released` looks until the condition is gone, and no longer than it is told."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.offline.plan.objects import is_named
@@ -54,10 +55,15 @@ async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy:
 
 
 async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: bool) -> StatusPatch:
-    """Evict and hold a Workload, or put it back into its queue; `name` is its own or its job's. Raises NotFound."""
+    """Evict and hold a Workload, or put it back into its queue; `name` is its own or its job's.
+
+    Raises NotFound, and ValueError where it has finished: nobody would do anything about it.
+    """
     workload = await workload_of(store, name, namespace)
     own = workload["metadata"]["name"]
-    running = "is evicted" if holds(workload, "QuotaReserved") else "loses its place in the queue"
+    if holds(workload, FINISHED):
+        raise ValueError(f"Workload {namespace}/{own} has finished: it holds no quota and waits for none")
+    running = "is evicted" if holds(workload, QUOTA_RESERVED) else "loses its place in the queue"
     told = (
         f"Workload {namespace}/{own} {'is pending again' if active else f'{running} and is held until it is requeued'}"
     )
@@ -65,7 +71,10 @@ async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: 
 
 
 async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
-    """Find a Workload by its name, or by that of the job it was made for, the newest of several. Raises NotFound."""
+    """Find a Workload by its name, or by that of the job it was made for. Raises NotFound.
+
+    Of several it is the newest that has not finished: slices of an elastic job may be of the same second.
+    """
     try:
         return await store.get(WORKLOAD, name, namespace)
     except NotFound:
@@ -73,15 +82,19 @@ async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
     found = [workload for workload in there if is_named(workload, name, namespace)]
     if not found:
         raise NotFound(f'no queued job or Workload "{name}" in namespace {namespace}')
-    return max(found, key=lambda workload: str(workload["metadata"].get("creationTimestamp")))
+    return max(found, key=lambda each: (not holds(each, FINISHED), str(each["metadata"].get("creationTimestamp"))))
 
 
 async def released(
     store: ObjectStore, change: StatusPatch, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> bool:
-    """Wait until a Workload that was stopped has no quota any more; False where it keeps it. Raises StoreError."""
+    """Wait until a Workload that was stopped has no quota any more; False where it keeps it. Raises StoreError.
+
+    One that finishes before it is stopped keeps its condition, but nothing of the quota.
+    """
     for _ in range(int(RELEASE)):
-        if not holds(await store.get(change.gvk, change.name, change.namespace), "QuotaReserved"):
+        workload = await store.get(change.gvk, change.name, change.namespace)
+        if holds(workload, FINISHED) or not holds(workload, QUOTA_RESERVED):
             return True
         await sleep(1)
     return False
