@@ -443,3 +443,71 @@ def test_why_tells_what_keeps_a_job_out_of_the_queues(store, job, told):
         asyncio.run(store.create(document.value))
     namespace = "outside" if job == "early" else "team-a"
     assert told in invoke(why, job, "-n", namespace).stderr
+
+
+GROUP = """
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/managed: "true",
+  kueue.x-k8s.io/pod-group-name: GROUP}, annotations: {kueue.x-k8s.io/pod-group-total-count: "2"}}
+spec:
+  schedulingGates: [{name: kueue.x-k8s.io/admission}]
+  containers: [{name: c, image: i, resources: {requests: {nvidia.com/gpu: "4"}}}]
+---
+"""
+OF_GROUP = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: pair, namespace: team-a, creationTimestamp: "2026-01-01T00:00:00Z", ownerReferences: [
+  {apiVersion: v1, kind: Pod, name: one, uid: p1}, {apiVersion: v1, kind: Pod, name: two, uid: p2}]}
+spec:
+  queueName: lq
+  podSets: [{name: main, count: 2, template: {spec: {containers: [
+    {name: c, image: i, resources: {requests: {nvidia.com/gpu: "4"}}}]}}}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: early, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: lq,
+  kueue.x-k8s.io/prebuilt-workload-name: later}}
+spec: {suspend: true, template: {spec: {containers: [{name: c, image: i}]}}}
+"""
+
+
+def test_a_pod_of_a_group_goes_by_the_workload_of_the_group(store):
+    """It was counted beside it, and told to wait for it; one of a group that is not complete waits for its Workload."""
+    pods = [GROUP.replace("NAME", name).replace("GROUP", "pair") for name in ("one", "two")]
+    alone = GROUP.replace("NAME", "alone").replace("GROUP", "other")
+    for document in read("".join(pods) + alone + OF_GROUP):
+        asyncio.run(store.create(document.value))
+    for name in ("one", "Pod/two", "pair"):
+        done = invoke(why, name, "-n", "team-a")
+        assert done.stdout.startswith("Workload team-a/pair: pending in LocalQueue lq\n")
+        assert "position 1 of 2 in ClusterQueue gpus" in done.stdout
+        assert "must end first: Job team-a/runs holds 6" in done.stdout
+    assert (
+        'no queue holds Pod team-a/alone: it waits for Workload "other"' in invoke(why, "alone", "-n", "team-a").stderr
+    )
+    assert (
+        'no queue holds Job team-a/early: it waits for Workload "later"' in invoke(why, "early", "-n", "team-a").stderr
+    )
+    done = invoke(evict, "one", "-n", "team-a", "--dry-run")
+    assert done.stdout.startswith("Workload team-a/pair loses its place in the queue")
+    planned = json.loads(invoke(plan, "--live", "-o", "json").stdout)
+    assert [row["workload"] for row in planned["pending"]] == ["team-a/pair", "team-a/job-waits-1"]
+
+
+def test_a_plan_of_a_cluster_leaves_alone_what_runs_outside_of_the_queues(store):
+    """A job that was let in without a queue gets no default one now, and holds no quota."""
+    door = next(obj for obj in objects() if obj["kind"] == "LocalQueue")
+    asyncio.run(store.create({**door, "metadata": {"name": "default", "namespace": "team-a"}}))
+    container = {"name": "c", "image": "i", "resources": {"requests": {"nvidia.com/gpu": "1"}}}
+    runs = {"template": {"spec": {"containers": [container]}}}
+    for name, kind, version, spec in (
+        ("free", "Job", "batch/v1", runs),
+        ("pod", "Pod", "v1", runs["template"]["spec"]),
+    ):
+        metadata = {"name": name, "namespace": "team-a"}
+        asyncio.run(store.create({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}))
+    done = invoke(plan, "--live")
+    assert "0 admitted, 0 preempted, 1 pending" in done.stdout
+    assert "not queued (no queue name): Job team-a/free" in done.stdout

@@ -52,6 +52,23 @@ def test_a_job_that_has_a_workload_an_owner_or_an_end_makes_none():
 
 
 @pytest.mark.parametrize(
+    ("label", "kind"),
+    [("kueue.x-k8s.io/prebuilt-workload-name", "Job"), ("kueue.x-k8s.io/pod-group-name", "Pod")],
+)
+def test_a_job_that_names_its_workload_makes_none_beside_it(label, kind):
+    """Prebuilt, or of its group of pods. Where it is not there a stored one waits for it; a file may lack it."""
+    made = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "spec": {}}
+    made["metadata"] = {"name": "w", "namespace": "lab"}
+    asks = job(labels={"kueue.x-k8s.io/queue-name": "q", label: "w"})
+    if kind == "Pod":
+        gated = {**asks["spec"]["template"]["spec"], "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+        asks = {**asks, "apiVersion": "v1", "kind": "Pod", "spec": gated}
+    for stored in (False, True):
+        assert [w["metadata"]["name"] for w in workloads(cluster_of([asks, made], stored=stored))] == ["w"]
+        assert len(workloads(cluster_of([asks], stored=stored))) == (0 if stored else 1)
+
+
+@pytest.mark.parametrize(
     ("version", "kind"),
     [("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")],
 )

@@ -16,9 +16,10 @@ from webhook.dashboard.model.workloads import RuleClause
 from webhook.dashboard.views.clause import clause_of
 from webhook.jobs.describe import QUEUE, describe
 from webhook.jobs.finish import finish_of
+from webhook.jobs.job import Job
 from webhook.kube.conditions import find, holds
 from webhook.offline.plan.make_plan import settle
-from webhook.offline.plan.objects import owner_of
+from webhook.offline.plan.objects import named_workload, owner_of
 from webhook.offline.plan.output import moment, pending_rows
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain, in_order
@@ -76,16 +77,23 @@ def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) ->
 
 
 def unqueued(objects: Iterable[Object], name: str, namespace: str) -> str:
-    """Return why no queue holds a job: it has no queue, no pods, or has ended; or none has the name (`[KIND/]NAME`)."""
+    """Return why no queue holds a job, or that there is none of the name (`[KIND/]NAME`)."""
     kind, _, plain = name.rpartition("/")
     for obj in objects:
         there = obj["metadata"].get("namespace"), obj["metadata"]["name"]
         if there != (namespace, plain) or (kind and obj["kind"].lower() != kind.lower()):
             continue
-        if (described := describe(obj)) is not None:
-            why = "it has no pods" if described.queue and not described.pod_sets else f"it names none (label {QUEUE})"
-            return f"no queue holds {obj['kind']} {namespace}/{plain}: {'it has ended' if finish_of(obj) else why}"
+        if (job := describe(obj)) is not None:
+            return f"no queue holds {obj['kind']} {namespace}/{plain}: {_why_unqueued(obj, job)}"
     return f'no queued job or Workload "{name}" in namespace {namespace}'
+
+
+def _why_unqueued(obj: Object, job: Job) -> str:
+    if finish_of(obj) is not None:
+        return "it has ended"
+    if named := named_workload(obj):  # the prebuilt one, or that of a group that is not complete
+        return f'it waits for Workload "{named}"'
+    return "it has no pods" if job.queue and not job.pod_sets else f"it names none (label {QUEUE})"
 
 
 def lines(told: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +14,8 @@ from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.api.crds.kinds import OLD, STORED
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.workload import labels_of
-from webhook.jobs.describe import describe, is_held, row_of
+from webhook.jobs.describe import describe, is_held, prebuilt_of, row_of
+from webhook.jobs.pod_groups import group_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.generated_names import generated_name
@@ -43,14 +44,15 @@ class Cluster:
 def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     """Turn the values of files into the objects the queue core is built from.
 
-    A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload. A job
+    A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload; nor
+    does one that is `stored` and names its Workload, or its group: it waits until that is there. A job
     without a queue gets the one that the shipped policy `queue-name` gives it: the namespace's default queue, else the
     LocalQueue `default` where there is one, as Kueue's webhook does; a Pod only where a Configuration says so. One that
     is `stored` was through admission: it waits nowhere, nor does what no queue can hold. A Configuration says which
     kinds and namespaces are queued, and whether jobs without a queue wait.
     """
-    named: Counter[tuple[str, str, str]] = Counter()
-    objects = [_named(_stored(o), named) for o in unpacked(values)]
+    numbers: Counter[tuple[str, str, str]] = Counter()
+    objects = [_named(_stored(o), numbers) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
     for obj in objects:
         by_kind[str(obj.get("kind"))].append(obj)
@@ -60,7 +62,8 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
     spaces = {space["metadata"]["name"]: space for space in by_kind["Namespace"]}
-    owned = {owner_of(w) for w in by_kind["Workload"]}
+    owned = {owner for w in by_kind["Workload"] for owner in owners_of(w)}
+    there = {(w["metadata"]["namespace"], w["metadata"]["name"]) for w in by_kind["Workload"]}
     settings = settings_among(objects) or QueueSettings()
     held, labels = managed(settings), settings.copied_labels
     made, jobs, unqueued, by_parts = [], {}, [], []
@@ -69,6 +72,8 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
         if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        if (named := named_workload(obj)) and (stored or (space, named) in there):
+            continue
         around = labels_of(spaces.get(space))
         if not is_held(obj, job.kind, stored=stored) or not held.holds(obj, job, {NAMESPACE_NAME: space, **around}):
             if job.queue is not None:
@@ -150,15 +155,26 @@ def owner_of(workload: Object) -> tuple[str, str, str]:
     return "", "", ""
 
 
+def owners_of(workload: Object) -> Iterator[tuple[str, str, str]]:
+    """Yield all that a Workload was made for: a group's are its pods, or their StatefulSet, none the controller."""
+    for ref in workload["metadata"].get("ownerReferences") or ():
+        yield workload["metadata"]["namespace"], str(ref.get("kind")), str(ref.get("name"))
+
+
+def named_workload(job: Object) -> str:
+    """Return the name of the Workload that a job says it has, prebuilt or that of its group; "" if it says none."""
+    return prebuilt_of(job) or group_of(job)
+
+
 def is_named(workload: Object, name: str, namespace: str) -> bool:
     """Return whether a Workload is the one asked for, by its own name or its job's (`NAME`, or `KIND/NAME`)."""
     kind, _, plain = name.rpartition("/")
-    space, owner, owned = owner_of(workload)
     if workload["metadata"]["namespace"] != namespace:
         return False
-    if not kind or kind.lower() == "workload":
-        return plain in (workload["metadata"]["name"], owned)
-    return (space, owner.lower(), owned) == (namespace, kind.lower(), plain)
+    if (not kind or kind.lower() == "workload") and plain == workload["metadata"]["name"]:
+        return True
+    owners = ((owner.lower(), owned) for _, owner, owned in owners_of(workload))
+    return any(owned == plain and kind.lower() in ("", owner) for owner, owned in owners)
 
 
 def _ours(obj: Object, owned: set[tuple[str, str, str]]) -> bool:

@@ -161,7 +161,7 @@ def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[st
     state, rules, notes = ask("plan", read, kubeconfig, context)
     for note in notes:
         click.echo(f"note: {note}", err=True)
-    return cluster_of(state.objects), rules
+    return cluster_of(state.objects, stored=True), rules
 
 
 def _rules(within: Repository, values: Sequence[Any]) -> Rules:
