@@ -62,18 +62,15 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
     spaces = {space["metadata"]["name"]: space for space in by_kind["Namespace"]}
-    owned = {owner for w in by_kind["Workload"] for owner in owners_of(w)}
-    there = {(w["metadata"]["namespace"], w["metadata"]["name"]) for w in by_kind["Workload"]}
+    owned = {key for w in by_kind["Workload"] for key in (_key(w), *owners_of(w))}
     settings = settings_among(objects) or QueueSettings()
     held, labels = managed(settings), settings.copied_labels
     made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
         job = describe(obj) if obj.get("kind") != "Workload" else None
-        if job is None or not job.pod_sets or _ours(obj, owned) or is_done(obj):
+        if job is None or not job.pod_sets or _ours(obj, owned, stored=stored) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        if (named := named_workload(obj)) and (stored or (space, named) in there):
-            continue
         around = labels_of(spaces.get(space))
         if not is_held(obj, job.kind, stored=stored) or not held.holds(obj, job, {NAMESPACE_NAME: space, **around}):
             if job.queue is not None:
@@ -177,9 +174,19 @@ def is_named(workload: Object, name: str, namespace: str) -> bool:
     return any(owned == plain and kind.lower() in ("", owner) for owner, owned in owners)
 
 
-def _ours(obj: Object, owned: set[tuple[str, str, str]]) -> bool:
+def _ours(obj: Object, owned: set[tuple[str, str, str]], *, stored: bool) -> bool:
+    """Return whether a job goes by a Workload that is there, or that is made for another object.
+
+    `owned` are the Workloads and what they were made for. A `stored` job that names its Workload goes by no other.
+    """
     metadata = obj["metadata"]
+    if (named := named_workload(obj)) and (stored or (metadata["namespace"], "Workload", named) in owned):
+        return True
     for ref in metadata.get("ownerReferences") or ():
         if ref.get("controller") and ((row := row_of(ref)) is None or row.queued):
             return True
-    return (metadata["namespace"], str(obj["kind"]), metadata["name"]) in owned
+    return _key(obj) in owned
+
+
+def _key(obj: Object) -> tuple[str, str, str]:
+    return obj["metadata"]["namespace"], str(obj["kind"]), obj["metadata"]["name"]
