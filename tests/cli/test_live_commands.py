@@ -151,6 +151,18 @@ def test_flavors_are_shown_with_what_all_queues_own(store):
     assert document.value["items"][0]["metadata"]["name"] == "a100"
 
 
+def test_flavors_have_the_quota_of_cohorts(store):
+    """It is used as that of queues is: without it a flavor looked used beyond what there is."""
+    quota = [{"name": "a100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "4"}]}]
+    for name, spec in (
+        ("all", {"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": quota}]}),
+        ("b", None),
+    ):
+        cohort = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": name}}
+        asyncio.run(store.create(cohort if spec is None else {**cohort, "spec": spec}))
+    assert rows(invoke(get, "flavors").stdout)[1] == ["a100", "nvidia.com/gpu", "6/12", "gpu=a100"]
+
+
 SAID = {
     "QuotaReserved": ("False", "WaitingForQuota", "couldn't assign flavors to pod set main: 2 more needed"),
     "sluice.dev/Waiting": ("True", "WaitingForQuota", "requests 4 nvidia.com/gpu of flavor a100, 2 free"),

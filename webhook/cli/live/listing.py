@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -70,13 +70,14 @@ def workloads(objects: Iterable[Object], now: datetime) -> Sheet:
     return Sheet(columns, frozenset({"Priority", "Message"}), tuple(sorted(rows)))
 
 
-def flavors(objects: Iterable[Object], cluster_queues: Iterable[Object]) -> Sheet:
-    """Return a row for each ResourceFlavor: its labels, and what all queues own and use of it."""
+def flavors(objects: Iterable[Object], cluster_queues: Sequence[Object], cohorts: Iterable[Object]) -> Sheet:
+    """Return a row for each ResourceFlavor: its labels, what all queues and cohorts own of it, and what is used."""
     owned: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     used: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for queue in cluster_queues:
-        for flavor, resource, number in _quotas(queue["spec"]):
+    for owner in (*cluster_queues, *cohorts):
+        for flavor, resource, number in _quotas(owner.get("spec") or {}):
             owned[flavor][resource] += number
+    for queue in cluster_queues:
         for flavor, resource, number in _reserved(queue.get("status") or {}):
             used[flavor][resource] += number
     rows = []

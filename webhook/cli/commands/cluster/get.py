@@ -18,7 +18,7 @@ from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, listed, namespace_of, namespace_option
 from webhook.cli.option_types import TEXT, Words, cluster_options, output_option
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import dump
 from webhook.store.objects import Object, ObjectStore
 
@@ -68,6 +68,7 @@ async def read(store: ObjectStore, what: str, namespace: str | None) -> dict[str
         found["local queues"] = await listed(store, LOCAL_QUEUE)
     if what == "flavors":
         found["queues"] = await listed(store, CLUSTER_QUEUE)
+        found["cohorts"] = await listed(store, COHORT)
     return found
 
 
@@ -76,7 +77,7 @@ def sheet_of(what: str, found: dict[str, list[Object]]) -> Sheet:
     if what == "queues":
         return listing.queues(found["queues"], found["local queues"])
     if what == "flavors":
-        return listing.flavors(found["flavors"], found["queues"])
+        return listing.flavors(found["flavors"], found["queues"], found["cohorts"])
     return listing.workloads(found["workloads"], datetime.now(UTC))
 
 
