@@ -9,6 +9,7 @@ import pytest
 
 from tests.offline.running import invoke
 from tests.shared import ROOT
+from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.cli import exits
 from webhook.cli.commands.cluster.evict import evict
 from webhook.cli.commands.cluster.get import get
@@ -523,3 +524,41 @@ def test_a_plan_of_a_cluster_leaves_alone_what_runs_outside_of_the_queues(store)
     done = invoke(plan, "--live")
     assert "0 admitted, 0 preempted, 1 pending" in done.stdout
     assert "not queued (no queue name): Job team-a/free" in done.stdout
+
+
+OLDER = "kueue.x-k8s.io/v1beta1"
+
+
+def test_an_older_kueue_serves_the_older_version_only(store, monkeypatch):
+    """Before 0.15: its objects are shown, explained, imported and changed in `v1beta1`."""
+    kinds = {"ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "Workload"}
+    scope = store.scope
+
+    async def older(gvk):
+        return None if gvk.kind in kinds and gvk.version == "v1beta2" else await scope(gvk)
+
+    def refusing(verb):
+        known = getattr(store, verb)
+
+        async def call(gvk, *rest, **more):
+            if gvk.kind in kinds and gvk.version == "v1beta2":
+                raise NotFound(f"the API server does not serve {gvk}")
+            return await known(gvk, *rest, **more)
+
+        return call
+
+    monkeypatch.setattr(store, "scope", older)
+    for verb in ("get", "list", "patch"):
+        monkeypatch.setattr(store, verb, refusing(verb))
+    store._objects.clear()
+    for obj in objects():
+        asyncio.run(store.create(convert([obj], OLDER)[0] if obj["kind"] in VERSIONED else obj))
+    assert rows(invoke(get, "queues").stdout)[1][:2] == ["gpus", "all"]
+    assert "must end first: Job team-a/runs holds 6" in invoke(why, "waits", "-n", "team-a").stdout
+    assert "1 queues" in invoke(top, "--once").stdout
+    for command, arguments in ((stop, ["gpus"]), (resume, ["lq", "-n", "team-a"]), (evict, ["runs", "-n", "team-a"])):
+        done = invoke(command, *arguments, "--yes")
+        assert done.exit_code == exits.PASSED, done.stderr
+    library = importlib.import_module("webhook.cli.live.kueue_setup")
+    monkeypatch.setattr(library, "with_store", lambda do, kubeconfig, context: asyncio.run(do(store)))
+    assert [d.value["kind"] for d in library.documents(None, None)].count("ClusterQueue") == 1

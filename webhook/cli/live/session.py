@@ -10,11 +10,13 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from webhook.api.crds.kinds import OLD
 from webhook.cli import exits
 from webhook.cli.option_types import NAMESPACE
 from webhook.cluster.api.kinds import VERSIONS
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.well_known import KUEUE
 from webhook.store.errors import StoreError
 from webhook.store.objects import ALL, Labels, Object, ObjectStore
 
@@ -59,8 +61,12 @@ async def listed(
 
 
 async def served(store: ObjectStore, gvk: GroupVersionKind) -> GroupVersionKind | None:
-    """Return a kind in the first version that the cluster serves; None where it serves none."""
-    for version in VERSIONS.get((gvk.group, gvk.kind), (gvk.version,)):
+    """Return a kind in the first version that the cluster serves; None where it serves none.
+
+    A Kueue before 0.15 serves its kinds in the older version only.
+    """
+    versions = (gvk.version, OLD) if gvk.group == KUEUE else (gvk.version,)
+    for version in VERSIONS.get((gvk.group, gvk.kind), versions):
         found = GroupVersionKind(gvk.group, version, gvk.kind)
         if await store.scope(found) is not None:
             return found

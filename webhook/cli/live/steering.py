@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.cli.live.session import served
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
@@ -40,7 +41,7 @@ class StatusPatch:
 
 async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy: str) -> StatusPatch:
     """Stop or resume a ClusterQueue, or the LocalQueue of `namespace`. Raises NotFound."""
-    gvk = CLUSTER_QUEUE if namespace is None else LOCAL_QUEUE
+    gvk = await _served(store, CLUSTER_QUEUE if namespace is None else LOCAL_QUEUE)
     queue = await store.get(gvk, name, namespace)
     pending, admitted = (
         int((queue.get("status") or {}).get(f"{word}Workloads") or 0) for word in ("pending", "admitted")
@@ -67,7 +68,7 @@ async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: 
     told = (
         f"Workload {namespace}/{own} {'is pending again' if active else f'{running} and is held until it is requeued'}"
     )
-    return StatusPatch(WORKLOAD, own, namespace, {"spec": {"active": active}}, told)
+    return StatusPatch(await _served(store, WORKLOAD), own, namespace, {"spec": {"active": active}}, told)
 
 
 async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
@@ -75,10 +76,11 @@ async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
 
     Of several it is the newest that has not finished: slices of an elastic job may be of the same second.
     """
+    gvk = await _served(store, WORKLOAD)
     try:
-        return await store.get(WORKLOAD, name, namespace)
+        return await store.get(gvk, name, namespace)
     except NotFound:
-        there = (await store.list(WORKLOAD, namespace)).items
+        there = (await store.list(gvk, namespace)).items
     found = [workload for workload in there if is_named(workload, name, namespace)]
     if not found:
         raise NotFound(f'no queued job or Workload "{name}" in namespace {namespace}')
@@ -98,6 +100,11 @@ async def released(
             return True
         await sleep(1)
     return False
+
+
+async def _served(store: ObjectStore, gvk: GroupVersionKind) -> GroupVersionKind:
+    """Return a kind in the version that the cluster serves; where it serves none, the request tells so."""
+    return await served(store, gvk) or gvk
 
 
 def _counted(number: int) -> str:
