@@ -265,3 +265,14 @@ def test_a_local_queue_without_a_namespace_is_in_the_default_one(monkeypatch):
     assert "namespace: default" in Path("made/cluster/local-queues.yaml").read_text()
     monkeypatch.chdir("made")
     assert invoke(suites_command).exit_code == 0
+
+
+def test_an_object_of_another_version_is_told():
+    """A Cohort of an old Kueue has other fields, and no CRD of Sluice serves it: it was written as it is."""
+    cohort = "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\nmetadata: {name: all}\nspec: {parent: top}\n---\n"
+    Path("kueue.yaml").write_text(cohort + objects())
+    done = invoke(import_command, "kueue", "kueue.yaml")
+    assert done.exit_code == exits.FAILED
+    told = "kueue.yaml:1:13: not imported: Cohort all: version v1alpha1 is not read, only v1beta2 and v1beta1"
+    assert told in done.stdout.splitlines()
+    assert "kind: Cohort" not in Path("cluster/queues.yaml").read_text()

@@ -150,6 +150,10 @@ def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
         return None
     if kind == "PriorityClass" and name.startswith(BUILT_IN):
         return None
+    if group == KUEUE and version not in (STORED, OLD):
+        why = f"version {version} is not read, only {STORED} and {OLD}"
+        told.append(ImportNote(document.place(("apiVersion",)), Fate.LEFT_OUT, f"{kind} {name}", why))
+        return None
     if version == OLD and kind in VERSIONED:
         try:
             value = convert([value], f"{KUEUE}/{STORED}")[0]
