@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.small_cluster import queues, small_cluster
+from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
 from webhook.cluster.api.finalizers import FINALIZER
@@ -378,3 +378,17 @@ def test_one_that_cannot_be_read_stops_nobody(caplog):
 
     asyncio.run(go())
     assert "the controller restarts" not in caplog.text
+
+
+def test_what_has_finished_waits_no_more():
+    """A job that fails while it is pending: `why` and a watch on the condition were told that it still waits."""
+
+    async def go():
+        async with small_cluster(*queues("2")) as w:
+            await w.create(job("big", "9"))
+            await w.until_waits("big", "ExceedsMaxQuota")
+            assert holds(await w.workload("big"), "sluice.dev/Waiting")
+            await w.kubelet.status("team-a", "big", conditions=[{"type": "Failed", "status": "True", "message": "m"}])
+            return await w.until_condition("big", "Finished")
+
+    assert find(asyncio.run(go()), "sluice.dev/Waiting") is None

@@ -224,10 +224,9 @@ def _past(workload: Object, now: str) -> int | None:
 
 
 def finished(workload: Object, finish: Finish, now: str) -> Object:
-    """Return the status of a Workload whose job has finished; its admission is kept."""
-    rows: Conditions = with_condition(
-        conditions_of(workload), FINISHED, True, finish.reason, finish.message, now, _generation(workload)
-    )
+    """Return the status of a Workload whose job has finished; its admission is kept, and it waits no more."""
+    rows: Conditions = [row for row in conditions_of(workload) if row.get("type") != WAITING]
+    rows = with_condition(rows, FINISHED, True, finish.reason, finish.message, now, _generation(workload))
     return {**_status(workload), "conditions": rows}
 
 
