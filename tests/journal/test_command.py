@@ -148,6 +148,7 @@ def test_why_then_is_json_where_asked(journal):
 def test_export_is_a_trace_for_simulate(journal, tmp_path):
     """The job that ended, with its time; `sluice simulate` runs it."""
     done = sluice("export", journal)
+    assert done.stderr == "sluice journal export: the trace begins at 2026-01-05T12:00:00Z; see simulate --begin\n"
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {
             "time": "0ms",

@@ -28,10 +28,10 @@ class _TracedRun:
             self.since = None
 
 
-def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[str, Any]]:
-    """Return a row for each finished workload, by arrival; `time` counts from `begun`, or else from the first arrival.
+def trace(files: Iterable[JournalFile], begun: int | None = None) -> tuple[int, list[dict[str, Any]]]:
+    """Return when the trace begins, and a row for each finished workload, by arrival.
 
-    Several pod sets become one pod with their total request.
+    It begins at `begun`, or else at the first arrival. Several pod sets become one pod with their total request.
     """
     known: dict[str, Workload] = {}
     runs: dict[str, _TracedRun] = {}
@@ -48,7 +48,9 @@ def trace(files: Iterable[JournalFile], begun: int | None = None) -> list[dict[s
                 if happening.what in (EventKind.FINISHED, EventKind.DELETED):
                     ended.append(runs.pop(happening.workload))
     ran = sorted((run for run in ended if run.total), key=lambda run: (run.arrived, run.workload.key))
-    return [_row(run, ran[0].arrived if begun is None else begun) for run in ran]
+    if begun is None:
+        begun = ran[0].arrived if ran else 0
+    return begun, [_row(run, begun) for run in ran]
 
 
 def _follow(run: _TracedRun, happening: Happening) -> None:

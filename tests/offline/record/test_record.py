@@ -185,4 +185,5 @@ def test_a_bad_line_is_told_by_its_place(line):
 def test_percentiles():
     """Nearest rank, and 0 without values."""
     assert [percentile([3.0, 1.0, 2.0], p) for p in (0, 50, 99)] == [1.0, 2.0, 3.0]
+    assert [percentile([1.0, 2.0], p) for p in (50, 51)] == [1.0, 2.0]
     assert percentile([], 50) == 0.0

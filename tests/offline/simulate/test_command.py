@@ -9,7 +9,7 @@ from webhook.documents import read
 from webhook.offline.simulate.generate import generate
 from webhook.offline.simulate.plot import plot, seconds
 from webhook.offline.simulate.simulation import Arrival, simulate
-from webhook.offline.simulate.summary import jain, summarise
+from webhook.offline.simulate.summary import jain, percentile, summarise
 from webhook.policy.queue_rules.files import load_rules
 
 RULES = KueueRules()
@@ -60,6 +60,18 @@ def test_what_can_never_start_is_counted_and_ends_nothing():
     text = "cohorts: [{queues: [{quota: {cpu: 1}, workloads: [{class: x, run: 10s, requests: {cpu: 2}}]}]}]"
     summary = summarise(run(text))
     assert (summary.never_started, summary.total.finished) == (1, 0)
+    assert (summary.makespan, str(summary.utilisation["cpu"])) == (0, "0.0")
+
+
+def test_the_picture_shows_what_waits_after_the_last_job_ended():
+    """A job that runs for 10 s, and one that never starts: it is pending up to the right edge."""
+    work = "[{class: x, run: 10s, requests: {cpu: 1}}, {class: y, start: 5s, run: 1s, requests: {cpu: 2}}]"
+    text = f"cohorts: [{{queues: [{{quota: {{cpu: 1}}, workloads: {work}}}]}}]"
+    long = text.replace("10s", "20s")
+    for texts in ([text, long], [text.replace("run: 10s", "run: 1s"), text]):
+        root = ET.fromstring(plot([run(t) for t in texts]))
+        lines = [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("fill") == "none"]
+        assert [d.split()[-1] for d in lines] == ["L430.0,0.0"] * 2
 
 
 @pytest.mark.parametrize(("rule", "starts"), [("now.getHours() >= 8", 8 * 3_600_000), ("now.getHours() > 24", -1)])
@@ -82,9 +94,30 @@ def test_the_same_input_gives_the_same_outcome_and_the_same_picture():
 def test_a_trace_may_name_a_cluster_queue_and_repeat_a_name():
     """Without a LocalQueue of that name the ClusterQueue itself is meant; equal names are told apart."""
     made = generate(read(TWO)[0])
-    twice = [Arrival(0, 1000, "lab", "org-0-a-0", "same", {"cpu": 1000})] * 2
-    outcome = simulate(made.snapshot, twice, RULES)
-    assert [j.finished for j in outcome.jobs] == [1000, 1000]
+    names = ["same", "same", "same-3", "same"]
+    outcome = simulate(made.snapshot, [Arrival(0, 1000, "lab", "org-0-a-0", n, {"cpu": 1000}) for n in names], RULES)
+    assert [j.finished for j in outcome.jobs] == [1000] * 4
+    assert [j.arrival.name for j in outcome.jobs] == ["same", "same-1", "same-3", "same-3-3"]
+
+
+@pytest.mark.parametrize(
+    ("waits", "part", "value"), [([], 0.5, 0), ([7], 0.5, 7), ([1, 9], 0.5, 1), (range(1, 11), 0.9, 9)]
+)
+def test_percentiles_are_nearest_rank(waits, part, value):
+    """The smallest wait that so large a part of the jobs did not exceed."""
+    assert percentile(waits, part) == value
+
+
+def test_rules_read_the_clock_of_the_trace():
+    """A rule for the evening holds a job that comes at noon for eight hours; times count from the trace's start."""
+    rules = load_rules(
+        "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\n"
+        'spec: {admit: [{expression: "now.getHours() >= 20", reason: Closed}]}\n'
+    )
+    made, hour = generate(read(TWO)[0]), 3_600_000
+    outcome = simulate(made.snapshot, made.arrivals[:1], rules, begun=(20_000 * 24 + 12) * hour)
+    assert [(j.started, j.waited, j.finished) for j in outcome.jobs] == [(8 * hour, 8 * hour, 8 * hour + 10_000)]
+    assert (outcome.samples[0].at, outcome.end) == (0, 8 * hour + 10_000)
 
 
 @pytest.mark.parametrize("values, index", [([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([], 1.0), ([0, 0], 1.0)])

@@ -117,7 +117,7 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
 
 
 def _arrivals(files: Iterable[JournalFile]) -> tuple[Arrival, ...]:
-    return tuple(arrival(row, number) for number, row in enumerate(trace(files, 0), 1))
+    return tuple(arrival(row, number) for number, row in enumerate(trace(files, 0)[1], 1))
 
 
 def _event(happening: Happening) -> LifeEvent | None:

@@ -67,20 +67,16 @@ def _replaced(queue: ClusterQueue, other: OtherQuota) -> ClusterQueue:
     return replace(queue, resource_groups=tuple(map(group, queue.resource_groups)))
 
 
-def from_start(arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
-    """Return arrivals whose times count from the first of them."""
-    begun = min((arrival.at for arrival in arrivals), default=0)
-    return tuple(replace(arrival, at=arrival.at - begun) for arrival in arrivals)
-
-
 def run(
     name: str, snapshot: Snapshot, rules: Rules, arrivals: Sequence[Arrival], queue: str, tell: Callable[[int], None]
 ) -> SimulatedSeries:
     """Run the jobs through queues and rules; points are of `queue`, or of all for the empty name.
 
-    `tell` hears how many have finished.
+    Times of the result count from the first arrival. `tell` hears how many have finished.
     """
-    outcome = simulate(snapshot, arrivals, rules, name, tell)
+    begun = min((arrival.at for arrival in arrivals), default=0)
+    from_start = (replace(arrival, at=arrival.at - begun) for arrival in arrivals)
+    outcome = simulate(snapshot, from_start, rules, name, tell, begun=begun)
     told = summarise(outcome, by=("queue",))
     total = told.total
     return SimulatedSeries(

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from webhook.dashboard.model.simulation import SimulatedSeries
-from webhook.dashboard.views.simulate import OtherQuota, from_start, run, with_quota
+from webhook.dashboard.views.simulate import OtherQuota, run, with_quota
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.offline.simulate.arrivals import Arrival
@@ -82,7 +82,7 @@ def both(task: SimulationTask, tell: Callable[[float], None]) -> BothSeries:
     """Run both; `tell` hears which part is done. Raises SourceError, ValueError where rules or quota cannot be used."""
     other = task.today if task.quota is None else with_quota(task.today, task.quota)
     first, second = (rules_configured(task.documents, wanted) for wanted in task.rules)
-    arrivals = from_start(task.arrivals)
+    arrivals = task.arrivals
     every = max(1, len(arrivals) // OFTEN)
 
     def half(begun: float) -> Callable[[int], None]:

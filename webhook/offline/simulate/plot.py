@@ -93,7 +93,8 @@ class Axes:
 
 def plot(outcomes: Sequence[SimulationResult]) -> str:
     """Draw the outcomes beside each other on the same axes, as the text of an SVG file."""
-    end = max((o.end for o in outcomes), default=0) or 1
+    ends = [time for o in outcomes for time in (o.end, *(sample.at for sample in o.samples[-1:]))]
+    end = max(ends, default=0) or 1
     resource = _main_resource(outcomes[0])
     names = _largest(outcomes, resource)
     waiting = [_series(o, end, lambda s: float(sum(s.pending.values()))) for o in outcomes]
@@ -162,7 +163,7 @@ def _series(outcome: SimulationResult, end: int, value: Callable[[UsageSample], 
     width = end / BUCKETS
     samples = outcome.samples
     for i, sample in enumerate(samples):
-        until = samples[i + 1].at if i + 1 < len(samples) else outcome.end
+        until = samples[i + 1].at if i + 1 < len(samples) else end
         at, number = float(sample.at), value(sample)
         while at < min(until, end):
             bucket = min(int(at / width), BUCKETS - 1)

@@ -6,7 +6,7 @@ Deterministic: the clock goes from event to event, and events of one time are ta
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -61,29 +61,35 @@ class SimulationResult:
 
 
 def simulate(
-    snapshot: Snapshot, arrivals: Iterable[Arrival], rules: Rules, name: str = "", progress: Progress | None = None
+    snapshot: Snapshot,
+    arrivals: Iterable[Arrival],
+    rules: Rules,
+    name: str = "",
+    progress: Progress | None = None,
+    *,
+    begun: int = 0,
 ) -> SimulationResult:
     """Run a trace to its end: until all work finished, or nothing that waits can ever start.
 
-    Evicted work starts again from the beginning. `progress` is told the number of finished jobs.
+    Evicted work starts again from the beginning. `progress` is told the number of finished jobs. `begun` is what the
+    clock says at the trace's time 0, for rules that look at it (milliseconds since the epoch); results count from 0.
     """
-    return _Simulation(snapshot, sorted(arrivals, key=lambda a: a.at), rules, progress).run(name)
+    return _Simulation(snapshot, sorted(arrivals, key=lambda a: a.at), rules, progress, begun).run(name)
 
 
 class _Simulation(Witness):
-    def __init__(self, snapshot: Snapshot, arrivals: list[Arrival], rules: Rules, progress: Progress | None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, arrivals: list[Arrival], rules: Rules, progress: Progress | None, begun: int
+    ) -> None:
         self.snapshot = with_doors(snapshot, arrivals)
         self.time = VirtualTime(State.from_snapshot(self.snapshot), rules, self)
-        self.progress = progress
+        self.progress, self.begun = progress, begun
         self.jobs: dict[str, SimulatedJob] = {}
         doors = {(q.namespace, q.name): q.cluster_queue for q in self.snapshot.local_queues}
-        for number, arrival in enumerate(arrivals):
+        for arrival in _named_apart(arrivals):
             key = f"{arrival.namespace}/{arrival.name}"
-            if key in self.jobs:
-                arrival = replace(arrival, name=f"{arrival.name}-{number}")
-                key = f"{arrival.namespace}/{arrival.name}"
             self.jobs[key] = SimulatedJob(arrival, doors.get((arrival.namespace, arrival.queue), ""))
-            self.time.arrive(arrival.at, key, partial(self.made, arrival))
+            self.time.arrive(begun + arrival.at, key, partial(self.made, arrival))
         self.pods: dict[object, tuple[PodSet, ...]] = {}
         """Equal pod sets are one object, which the core then need not compare."""
         self.usage: dict[tuple[str, str], int] = {}
@@ -94,21 +100,23 @@ class _Simulation(Witness):
     def run(self, name: str) -> SimulationResult:
         while self.time.go_on():
             pass
-        end = max((j.finished for j in self.jobs.values()), default=0)
+        end = max((j.finished for j in self.jobs.values() if j.finished >= 0), default=0)
         return SimulationResult(
             name, tuple(self.jobs.values()), tuple(self.samples), end, self.time.calls, self.snapshot
         )
 
     def made(self, arrival: Arrival) -> Workload:
         shape = arrival.count, arrival.least, tuple(arrival.requests.items())
-        return workload_of(arrival, self.pods.setdefault(shape, pod_sets_of(arrival)))
+        pods = self.pods.setdefault(shape, pod_sets_of(arrival))
+        return workload_of(replace(arrival, at=self.begun + arrival.at), pods)
 
     def arrived(self, key: str, now: int) -> None:
         job = self.jobs[key]
-        job.waits_since = now
+        job.waits_since = now - self.begun
         self.waiting[job.cluster_queue] += 1
 
     def admitted(self, decision: Admitted, now: int) -> None:
+        now -= self.begun
         job = self.jobs[decision.workload]
         usage: dict[str, int] = defaultdict(int)
         for pods in decision.pod_sets:
@@ -122,6 +130,7 @@ class _Simulation(Witness):
         self.hold(job, 1)
 
     def evicted(self, key: str, now: int) -> None:
+        now -= self.begun
         job = self.jobs[key]
         self.hold(job, -1)
         job.preempted += 1
@@ -131,7 +140,7 @@ class _Simulation(Witness):
 
     def finished(self, key: str, now: int) -> None:
         job = self.jobs[key]
-        job.finished = now
+        job.finished = now - self.begun
         self.hold(job, -1)
         self.done += 1
         if self.progress:
@@ -140,7 +149,7 @@ class _Simulation(Witness):
     def settled(self, now: int, *, moved: bool) -> None:
         if moved:
             waiting = {name: number for name, number in self.waiting.items() if number}
-            self.samples.append(UsageSample(now, dict(self.usage), waiting))
+            self.samples.append(UsageSample(now - self.begun, dict(self.usage), waiting))
 
     def hold(self, job: SimulatedJob, sign: int) -> None:
         for resource, n in job.usage.items():
@@ -150,6 +159,18 @@ class _Simulation(Witness):
                 self.usage[place] = held
             else:
                 self.usage.pop(place, None)  # each sample copies what is here, so that only what is held may be
+
+
+def _named_apart(arrivals: Sequence[Arrival]) -> Iterator[Arrival]:
+    """Yield the arrivals, each after the first of a name under a name that no other has."""
+    known, given = {(a.namespace, a.name) for a in arrivals}, set[tuple[str, str]]()
+    for number, arrival in enumerate(arrivals):
+        space, name = arrival.namespace, arrival.name
+        while (space, name) in (given if name == arrival.name else known):
+            name = f"{name}-{number}"
+        given.add((space, name))
+        known.add((space, name))
+        yield arrival if name == arrival.name else replace(arrival, name=name)
 
 
 def pod_sets_of(arrival: Arrival) -> tuple[PodSet, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 from webhook.offline.simulate.simulation import SimulatedJob, SimulationResult, UsageSample
@@ -154,4 +155,4 @@ def _row(queue: str, group: str, jobs: Sequence[SimulatedJob]) -> SummaryRow:
 
 def percentile(ordered: Sequence[int], part: float) -> int:
     """Return the nearest-rank percentile of sorted values; 0 of none."""
-    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0
+    return ordered[max(ceil(part * len(ordered)), 1) - 1] if ordered else 0

@@ -113,10 +113,12 @@ def export(files: tuple[Path, ...]) -> None:
 
     Exit code 2: a file cannot be used, 3: no job finished.
     """
-    rows = trace(_files(files))
+    begun, rows = trace(_files(files))
     for row in rows:
         click.echo(json.dumps(row, ensure_ascii=False))
-    if not rows:
+    if rows:
+        click.echo(f"sluice journal export: the trace begins at {written(begun)}; see simulate --begin", err=True)
+    else:
         click.echo("sluice journal export: no job finished", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import completions, exits
+from webhook.cli.commands.queues.plan import moment
 from webhook.cli.console import Console
 from webhook.cli.inputs import read_inputs
 from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read, files_option, output_option, rules_option
@@ -68,6 +70,8 @@ Examples:
     show_default=True,
     help="Rows of the table: queue, class, or both.",
 )
+@click.option("--begin", type=Read("time", moment), default="1970-01-01T00:00:00Z", show_default=True,
+              help="Time at which the trace begins, for rules that look at the clock (RFC 3339).")  # fmt: skip
 @click.option("--plot", "picture", type=Made(), help="File for a plot (SVG).")
 @output_option("text", "json")
 def simulate(
@@ -77,6 +81,7 @@ def simulate(
     compare: tuple[str, str] | None,
     compare_queues: Path | None,
     by: tuple[str, ...],
+    begin: int,
     picture: Path | None,
     output: str,
 ) -> None:
@@ -85,6 +90,8 @@ def simulate(
     TRACE is CSV (`.csv`), JSON lines, the standard workload format (`.swf`), or a generator file (`.yaml`), which also
     defines the queues; otherwise -f gives the queues. The same input gives the same output.
     """
+    if compare and compare_queues:
+        raise click.UsageError("use --compare or --compare-queues, not both")
     try:
         queues, arrivals = _load(trace, files)
         runs = [(queues, s) for s in compare or ("+".join(repository((), names).rules),)]
@@ -95,7 +102,7 @@ def simulate(
             raise SourceError(wrong)
         queue_files = [Path(name) for name in files if name != "-"] + ([compare_queues] if compare_queues else [])
         with readable(lambda: read_files(queue_files).documents):
-            outcomes = [_run(q, arrivals, s, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
+            outcomes = [_run(q, arrivals, s, begin, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
     except (SourceError, ConversionError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
@@ -137,12 +144,15 @@ def _queues(files: tuple[str, ...]) -> Snapshot:
     if found.errors:
         raise SourceError(found.errors)
     with readable(lambda: found.documents):
-        return snapshot(cluster_of(d.value for d in found.documents).objects)
+        queues = snapshot(cluster_of(d.value for d in found.documents).objects)
+    return replace(queues, workloads=())  # the trace has the jobs
 
 
-def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, name: str) -> SimulationResult:
+def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, begin: int, name: str) -> SimulationResult:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=len(arrivals))
         rules = queue_rules(repository((), names.split("+")))
-        return virtual.simulate(queues, arrivals, rules, name, lambda done: bar.update(task, completed=done))
+        return virtual.simulate(
+            queues, arrivals, rules, name, lambda done: bar.update(task, completed=done), begun=begin
+        )
