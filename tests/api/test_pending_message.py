@@ -6,10 +6,11 @@ import pytest
 
 from tests.queue.build import FLAVOR, group, job, queue, running, state
 from tests.queue.python_rules import KueueRules
-from webhook.api.pending_message import message_of
+from webhook.api.pending_message import message_of, start_unknown_of
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Pending, PendingPlace, Reason
 from webhook.queue.explain import pending
+from webhook.queue.forecast import with_start
 from webhook.queue.model import Admission, PodSet, PodSetAssignment
 
 
@@ -32,6 +33,7 @@ def test_numbers_are_quantities(resource: str, quota: int, held: int, asked: int
     decide(core, KueueRules(), 0)
     (told,) = pending(core)
     assert words in message_of(told)
+    assert start_unknown_of(with_start(core, told, 0)) in (message_of(told), "team/r has no run time")
 
 
 def test_a_rules_own_message_is_left_alone() -> None:

@@ -72,12 +72,12 @@ def test_when_jobs_start(tmp_path, policies):  # noqa: F811
 
     async def go():
         async with reading(tmp_path, policies) as page:
-            for name, cpu, runs in (("runs", "2", 600), ("next", "2", None), ("last", "1", 60)):
+            for name, cpu, runs in (("runs", "2", 600), ("next", "2", None), ("last", "1", 60), ("large", "9", 60)):
                 made = job(name, cpu=cpu)
                 made["metadata"]["annotations"] = {"sluice.dev/run-time-seconds": str(runs)} if runs else {}
                 await page.store.create(made)
                 await page.when("/ui/api/queues/cq", lambda q, name=name: name in str(q))
-            queue = await page.when("/ui/api/queues/cq", lambda q: len(q["waiting"]["rows"]) == 2)
+            queue = await page.when("/ui/api/queues/cq", lambda q: len(q["waiting"]["rows"]) == 3)
             starts = await page.answer("/ui/api/queues/cq/starts")
             second = await page.answer("/ui/api/queues/cq/starts?offset=1")
             alone = await page.answer("/ui/api/workloads/team-a/last/start?kind=Job")
@@ -86,9 +86,10 @@ def test_when_jobs_start(tmp_path, policies):  # noqa: F811
 
     queue, starts, second, alone, runs = asyncio.run(go())
     (row,) = queue["running"]["rows"]
-    assert [start["start"] for start in starts] == [row["ends"], 0]
-    assert [start["startUnknown"] for start in starts] == ["", "Job/next has no run time"]
-    assert second == [alone] == starts[1:]
+    assert [start["start"] for start in starts] == [row["ends"], 0, 0]
+    never = "requests 9 cpu of flavor f, the queue can use at most 2"
+    assert [start["startUnknown"] for start in starts] == ["", "Job/next has no run time", never]
+    assert [second[0], second[1:]] == [alone, starts[2:]]
     assert (runs["start"], runs["startUnknown"]) == (0, "")
 
 

@@ -1,12 +1,12 @@
 """Messages for pending workloads: the core's message, with its amounts as quantities.
 
-`message_of` is for users; `condition_of` is the message of the condition `QuotaReserved`, in Kueue's wording, which
-its clients parse.
+`message_of` and `start_unknown_of` are for users; `condition_of` is the message of the condition `QuotaReserved`, in
+Kueue's wording, which its clients parse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -22,8 +22,17 @@ _SAY_IT_ALL: Final = frozenset({"NoLongerFits", "Overlap", "Deferred"})
 
 def message_of(pending: Pending) -> str:
     """Return the message with `6` or `1500m` for thousandths of a CPU and `64Gi` for bytes; the core counts units."""
-    message = pending.message
-    for shortage in pending.shortages:
+    return with_quantities(pending.message, pending.shortages)
+
+
+def start_unknown_of(pending: Pending) -> str:
+    """Return why there is no estimated start, with quantities; empty where there is one."""
+    return with_quantities(pending.start_unknown, pending.start_shortages)
+
+
+def with_quantities(message: str, shortages: Iterable[Shortage]) -> str:
+    """Return a message of the core with the amounts of these shortages as quantities."""
+    for shortage in shortages:
         core, people = (_numbers(shortage, how) for how in (str, partial(amounts.text, shortage.resource)))
         for said, better in zip(core, people, strict=True):
             message = message.replace(said, better)

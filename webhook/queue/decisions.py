@@ -101,8 +101,9 @@ class Preempted:
 class Pending:
     """A workload that still waits: the reason, the shortages, its position in its queue (from 1; 0: none).
 
-    `start` is the estimated start in milliseconds. Without one, `start_unknown` says why, and `start_job` is the
-    workload named there. `outcome` is the `HeadOutcome` of the last look at it, "" if there was none.
+    `start` is the estimated start in milliseconds. Without one, `start_unknown` says why, `start_job` is the workload
+    named there, and `start_shortages` are those whose amounts it names. `outcome` is the `HeadOutcome` of the last look
+    at it, "" if there was none.
     """
 
     workload: str
@@ -116,6 +117,7 @@ class Pending:
     outcome: str = ""
     start_unknown: str = ""
     start_job: str = ""
+    start_shortages: tuple[Shortage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from webhook.queue.decisions import Admitted, Pending, Reason
+from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
 from webhook.queue.explain import explain, jobs_ahead, no_run_time
 from webhook.queue.model import Snapshot, Workload
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
@@ -39,11 +39,12 @@ BEHIND_ANOTHER: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD})
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When a workload starts (milliseconds), or why that is unknown: a message, and the `job` that it names."""
+    """When a workload starts (milliseconds), or why that is unknown: a message, its `job` and its shortages."""
 
     at: int | None
     unknown: str = ""
     job: str = ""
+    shortages: tuple[Shortage, ...] = ()
 
 
 def with_start(
@@ -56,7 +57,13 @@ def with_start(
     if not pending.position:
         return pending
     start = forecast(state, state.entries[pending.workload].workload, now, bounds, reporter)
-    return replace(pending, start=start.at, start_unknown=start.unknown, start_job=start.job)
+    return replace(
+        pending,
+        start=start.at,
+        start_unknown=start.unknown,
+        start_job=start.job,
+        start_shortages=start.shortages,
+    )
 
 
 def forecast(
@@ -163,4 +170,4 @@ def _blocked(state: State, pending: Pending) -> Start:
     holder = next((h for s in pending.shortages for h in s.holders if h.ends is None), None)
     if holder is not None:
         return Start(None, no_run_time(holder.workload), holder.workload)
-    return Start(None, pending.message or pending.reason.value)
+    return Start(None, pending.message or pending.reason.value, shortages=pending.shortages)

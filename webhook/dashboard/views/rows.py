@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.pending_message import message_of
+from webhook.api.pending_message import message_of, start_unknown_of
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
 from webhook.cluster.workloads.conditions import cluster_queue_of
@@ -120,7 +120,7 @@ class Rows:
             "reason": told.reason.value,
             "message": message_of(told),
             "start": told.start or 0,
-            "start_unknown": self.named.start_unknown(told.start_unknown, told.start_job),
+            "start_unknown": self.named.start_unknown(start_unknown_of(told), told.start_job),
         }
 
 

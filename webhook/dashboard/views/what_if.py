@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from webhook.api.amounts import text
-from webhook.api.pending_message import message_of
+from webhook.api.pending_message import message_of, start_unknown_of
 from webhook.dashboard.model.workloads import JobRef, Outlook
 from webhook.dashboard.views.rows import Named, shortage_rows
 from webhook.offline.plan.make_plan import settle
@@ -166,7 +166,7 @@ def outlook(
         reason=told.reason.value,
         message=message_of(told),
         start=told.start or 0,
-        start_unknown=named.start_unknown(told.start_unknown, told.start_job),
+        start_unknown=named.start_unknown(start_unknown_of(told), told.start_job),
         shortages=shortage_rows(told.shortages, named),
     )
 

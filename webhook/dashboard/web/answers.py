@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from webhook.api.pending_message import with_quantities
 from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.policies import PoliciesView
 from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode, StartRow, StartsView
@@ -88,8 +89,12 @@ class Views:
 
     async def _start_rows(self, queue: str, keys: list[str], sees: Sees) -> list[StartRow]:
         told, named = await self.forecasts.of(queue, keys), Named(jobs_of(self.sources), sees)
-        found = [(key, told[key]) for key in keys]
-        return [StartRow(key, start.at or 0, named.start_unknown(start.unknown, start.job)) for key, start in found]
+        rows = []
+        for key in keys:
+            start = told[key]
+            why = named.start_unknown(with_quantities(start.unknown, start.shortages), start.job)
+            rows.append(StartRow(key, start.at or 0, why))
+        return rows
 
     async def workload(self, reader: PageReader, namespace: str, name: str, query: Query) -> WorkloadView:
         """Return one Workload."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from webhook.api.amounts import text, texts
-from webhook.api.pending_message import message_of
+from webhook.api.pending_message import message_of, start_unknown_of
 from webhook.kube.times import time_text
 from webhook.offline.plan.make_plan import QueuePlan
 from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
@@ -96,8 +96,8 @@ def pending_rows(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[di
 
 def start_unknown(pending: Pending, jobs: Mapping[str, str]) -> str:
     """Return why there is no estimated start, with the name of the job that it depends on; empty where there is one."""
-    named = pending.start_job
-    return pending.start_unknown.replace(named, jobs.get(named, named), 1) if named else pending.start_unknown
+    named, why = pending.start_job, start_unknown_of(pending)
+    return why.replace(named, jobs.get(named, named), 1) if named else why
 
 
 def _pending(pending: Pending, unknown: str, message: str, shortages: list[dict[str, Any]]) -> dict[str, Any]:
