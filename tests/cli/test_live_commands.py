@@ -20,7 +20,7 @@ from webhook.cli.commands.cluster.top import top
 from webhook.cli.commands.cluster.why import why
 from webhook.cli.commands.queues.plan import plan
 from webhook.cli.live import steering
-from webhook.cli.live.session import namespace_of
+from webhook.cli.live.session import ask, namespace_of
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import read
 from webhook.policy.queue_rules.configured import PUBLISHED, Configured, published
@@ -562,3 +562,14 @@ def test_an_older_kueue_serves_the_older_version_only(store, monkeypatch):
     library = importlib.import_module("webhook.cli.live.kueue_setup")
     monkeypatch.setattr(library, "with_store", lambda do, kubeconfig, context: asyncio.run(do(store)))
     assert [d.value["kind"] for d in library.documents(None, None)].count("ClusterQueue") == 1
+
+
+def test_a_closed_output_is_no_mistake_of_the_cluster(monkeypatch):
+    """`sluice top | head -1` prints while it is connected: what ends it is that nobody reads on."""
+
+    def printed(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("webhook.cli.live.connection.with_store", printed)
+    with pytest.raises(BrokenPipeError):
+        ask("top", None, None, None)

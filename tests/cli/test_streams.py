@@ -87,6 +87,7 @@ def test_what_cannot_be_done_is_told_aside(repository, words, code):
         (("test",), "stdout"),
         (("plan", "-f", "cluster", "-f", "fine.yaml"), "stdout"),
         (("generate", "schema"), "stdout"),
+        (("run", "--once", "-f", "fine.yaml", "-c", "cluster"), "stdout"),
         (("--help",), "stdout"),
         (("lint", "nowhere", "-o", "github", "--only", "X"), "stderr"),
         (("dry-run", "-f", "nowhere.yaml"), "stderr"),

@@ -34,6 +34,8 @@ def ask(command: str, do: Callable[[ObjectStore], Awaitable[T]], kubeconfig: Pat
     library = importlib.import_module("webhook.cli.live.connection")
     try:
         found: T = library.with_store(do, kubeconfig, context)
+    except BrokenPipeError:  # `do` printed, and the reader of the output is gone
+        raise
     except (StoreError, SourceError, ValueError, OSError) as error:
         click.echo(f"sluice {command}: {error}", err=True)
         sys.exit(exits.BAD_INPUT)

@@ -94,6 +94,8 @@ def run(
             config = replace(config, cert_dir=Path(cert_dir or made).resolve())
             ensure(Folder(config.cert_dir), ("localhost", "127.0.0.1"), datetime.now(UTC))
             sys.exit(asyncio.run(run_embedded(config, plan, story)))
+    except BrokenPipeError:  # the reader of the output is gone
+        raise
     except (OSError, ValueError, StoreError) as error:
         click.echo(f"sluice run: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
