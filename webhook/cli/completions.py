@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from importlib import resources
 
 import click
 
@@ -25,9 +24,8 @@ def library_policies(ctx: click.Context, param: click.Parameter, incomplete: str
 def finding_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the codes of lint findings; of several with commas, the last is completed."""
     before, comma, last = incomplete.rpartition(",")
-    examples = (resources.files("webhook.offline.lint") / "examples").iterdir()
-    codes = sorted(file.name.removesuffix(".yaml") for file in examples)
-    return [f"{before}{comma}{code}" for code in codes if code.startswith(last.upper())]
+    codes = importlib.import_module("webhook.offline.lint.table").BY_CODE
+    return [f"{before}{comma}{code}" for code in sorted(codes) if code.startswith(last.upper())]
 
 
 def rule_sets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -58,6 +58,8 @@ def path(tmp_path):
         ("sluice test --min", "--min-coverage"),
         ("sluice test -o j", "json junit"),
         ("sluice generate ", "native schema"),
+        ("sluice lint --explain CEL00", "CEL001"),
+        ("sluice lint --only LIM,SUI00", "LIM,SUI001 LIM,SUI002 LIM,SUI003"),
         ("sluice serve --mo", "--mode"),
         ("sluice serve --log-level w", "warning"),
         ("sluice crds --kind workloadp", "WorkloadPriorityClass"),
