@@ -1,5 +1,6 @@
 """No command of a page is without a test: typed ones run in their blocks, named ones are known to the program."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,8 @@ INDENTED = {
 """Pages whose indented commands nothing runs yet: a fenced block of `console` or `sh` is run. None may be added."""
 PROMPTS = {"docs/journal.md", "docs/start/tutorial.md", "docs/zh/tutorial.md"}
 """Pages with a command that runs until Ctrl-C, or needs a cluster beside a Kueue, shown as text."""
+KUBECTL = re.compile(r"kubectl get [^|>`\n]*\b(?:cq|clusterqueues),[^|>`\n]*\b(?:lq|localqueues)\b[^|>`\n]*")
+"""A state of the queues: without Cohorts their quota is missing, without Namespaces no selector of a queue matches."""
 CHART = ROOT / "charts/sluice"
 
 
@@ -35,6 +38,13 @@ def test_commands_are_fenced(page):
 def test_sluice_knows_its_commands(page):
     """Each command exists, with each of its options and choices."""
     assert [wrong for words in of("sluice", page) if (wrong := misunderstood(words))] == []
+
+
+def test_states_have_cohorts_and_namespaces():
+    """What pages and help take from a cluster is all that decides."""
+    found = [match[0] for page in PAGES for match in KUBECTL.finditer(page.read_text(encoding="utf-8"))]
+    lacking = [line for line in found if not re.search(r"\bcohorts\b.*\b(?:ns|namespaces)\b", line)]
+    assert (lacking, len(found) > 3) == ([], True)
 
 
 def test_what_is_misunderstood():

@@ -37,7 +37,7 @@ Examples:
   sluice lint                                 the policies of .sluice.yaml
   sluice lint policies/                       all files below a folder
   sluice lint policies/ cluster.yaml --fix    apply safe fixes
-  kubectl get cq,lq,rf -A -o yaml | sluice lint -
+  kubectl get cq,cohorts,lq,rf,ns -A -o yaml | sluice lint -
   sluice lint . -o sarif > lint.sarif         for code scanning
   sluice lint library/ --library              policies written for others
   sluice lint policies/ --costs               report costs of expressions

@@ -76,7 +76,7 @@ def moment(text: object) -> int:
 EXAMPLES: Final = """\b
 Examples:
   sluice plan -f cluster/ -f jobs.yaml                admitted, pending, and why
-  kubectl get cq,lq,rf,workloads,jobs -A -o json | sluice plan -f -
+  kubectl get cq,cohorts,lq,rf,workloads,jobs,ns -A -o json | sluice plan -f -
   sluice plan --live --context prod --rules kueue-fair
 """
 
