@@ -94,6 +94,14 @@ def test_what_is_right_is_not_told(code, given):
     assert code not in found(text)
 
 
+@pytest.mark.parametrize(("name", "told"), [("gpu-integer", False), ("gated-pods", False), ("gpu-intger", True)])
+def test_an_exception_may_be_from_a_shipped_policy(name, told):
+    """`.sluice.yaml` puts shipped policies in force: none of them is among the files of a repository."""
+    spec = f"{{policyNames: [{name}], reason: they move in May, expires: '2099-01-31'}}"
+    text = f"apiVersion: sluice.dev/v1alpha1\nkind: PolicyException\nmetadata: {{name: old}}\nspec: {spec}\n"
+    assert ("REF007" in found(text)) is told
+
+
 def test_codes_are_given_once_and_said_in_one_line():
     """A code belongs to one rule, with a title that is one line and a text that says why."""
     codes = [rule.code for rule in BY_CODE.values()]

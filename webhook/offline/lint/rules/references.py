@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from webhook.api.scopes import Scopes
@@ -11,9 +12,11 @@ from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.gvk import gvk_of, split_api_version
 from webhook.kube.well_known import SLUICE
+from webhook.offline.files import objects_of, read_files
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import BINDINGS, bindings, bindings_of, expressions, policies, selects
 from webhook.policy.loading.policy_kinds import BINDING, EXCEPTION, GROUP, SHAPES, VALIDATING, WARNING
+from webhook.policy.loading.shipped import located, references
 
 _PARAMS: Final = re.compile(r"(?<![\w.'\"])params\b(?!['\"])")
 """`params` itself: no field (`variables.params`) and no key of a map of that name."""
@@ -170,14 +173,21 @@ def unused_variable(context: LintContext) -> Iterator[Finding]:
 @rule("REF007", Severity.ERROR, "an exception must reference existing policies")
 def exception_to_nothing(context: LintContext) -> Iterator[Finding]:
     """A PolicyException exempts some requests from named policies. A name that no policy has exempts nothing, and the
-    request is denied.
+    request is denied. Policies that come with Sluice need not be among the files.
     """
     known = {p.name for p in policies(context)}
     for subject in context.of(SLUICE, EXCEPTION):
         for i, name in enumerate(subject.strings("spec", "policyNames")):
-            if name not in known:
-                hint = did_you_mean(name, known) or f'add the policy "{name}" to these files'
+            if name not in known and name not in _shipped():
+                hint = did_you_mean(name, known | _shipped()) or f'add the policy "{name}" to these files'
                 yield subject.finding(("spec", "policyNames", i), f'no policy "{name}" is in these files', hint)
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    """Return the names of all policies that come with Sluice; `.sluice.yaml` puts them in force, no file does."""
+    found = read_files([located(reference) / "policy.yaml" for reference in references()])
+    return frozenset(obj["metadata"]["name"] for obj in objects_of(found.documents) if obj["kind"] in SHAPES)
 
 
 @rule("REF008", Severity.ERROR, "paramRef must set either name or selector")
