@@ -135,6 +135,19 @@ def test_the_picture_is_well_formed_and_has_a_column_for_each_rule_set():
     assert "a<b-0-a-0" in texts
 
 
+def test_queues_without_a_colour_are_drawn_together_and_long_names_do_not_overlap():
+    """Ten queues use the whole quota: eight have colours, two are grey, and each has a line of the legend."""
+    queue = (
+        f"{{name: {'a-long-name-' * 4}, count: 10, quota: {{cpu: 1}}, workloads: [{{run: 9s, requests: {{cpu: 1}}}}]}}"
+    )
+    root = ET.fromstring(plot([run(f"cohorts: [{{queues: [{queue}]}}]")]))
+    name = "{http://www.w3.org/2000/svg}"
+    areas = [p.get("d") for p in root.iter(f"{name}path") if p.get("fill") != "none"]
+    assert (len(areas), areas[-1].startswith("M0.0,0.0 ")) == (9, True)
+    keys = list(root)[-1].findall(f"{name}text")
+    assert (keys[-1].text, len({key.get("y") for key in keys})) == ("2 other queues", 9)
+
+
 def test_times_are_told_in_the_unit_that_reads_best():
     """From milliseconds to hours."""
     assert [seconds(n) for n in (250, 1000, 90_000, 600_000, 7_200_000)] == [

@@ -5,7 +5,7 @@ Rendered by a template, without a plotting library: the same run gives the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,16 +17,25 @@ from webhook.offline.simulate.summary import capacity, integral, summarise
 COLOURS: Final = ("#3366cc", "#dc7633", "#2e8b57", "#8e44ad", "#c0392b", "#16a085", "#7f8c8d", "#b7950b")
 WIDTH: Final = 430
 HEIGHT: Final = 190
+GAP: Final = 70
+"""Between two columns."""
+LETTER: Final = 7
+TITLE_LETTER: Final = 9
+"""Widths of letters, which no browser tells us."""
 BUCKETS: Final = 200
 MOST: Final = len(COLOURS)
+REST: Final = "#cccccc"
+"""The colour of all queues that have none of their own."""
 
 TEMPLATE: Final = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{ width }} {{ height }}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="white"/>
 {% for c in columns %}
 <g transform="translate({{ c.x }},0)">
-<text x="0" y="22" font-size="15" font-weight="bold">{{ c.title }}</text>
-<text x="0" y="40" fill="#555">{{ c.subtitle }}</text>
+<text x="0" y="18" font-size="15" font-weight="bold"{% if c.squeezed %} textLength="{{ c.squeezed }}"\
+ lengthAdjust="spacingAndGlyphs"{% endif %}>{{ c.title }}</text>
+{% for line in c.subtitle %}<text x="0" y="{{ 34 + 14 * loop.index0 }}" fill="#555">{{ line }}</text>
+{% endfor %}
 {% for p in c.panels %}
 <g transform="translate(0,{{ p.y }})">
 <text x="0" y="-6" fill="#333">{{ p.title }}</text>
@@ -42,9 +51,9 @@ TEMPLATE: Final = """\
 </g>
 {% endfor %}
 <g transform="translate({{ left }},{{ legend_y }})">
-{% for name, colour, x, y in legend %}
-<rect x="{{ x }}" y="{{ y }}" width="11" height="11" fill="{{ colour }}"/>
-<text x="{{ x + 16 }}" y="{{ y + 10 }}">{{ name }}</text>
+{% for k in legend %}
+<rect x="{{ k.x }}" y="{{ k.y }}" width="11" height="11" fill="{{ k.colour }}"/>
+<text x="{{ k.x + 16 }}" y="{{ k.y + 10 }}">{{ k.name }}</text>
 {% endfor %}
 </g>
 </svg>
@@ -72,23 +81,38 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The diagrams of one rule set."""
+    """The diagrams of one rule set. `squeezed` is the width of a title that is too long, else 0."""
 
     x: int
     title: str
-    subtitle: str
+    squeezed: int
+    subtitle: tuple[str, ...]
     end: str
     panels: tuple[Panel, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What all columns share: the time of the end, the resource, the queues by name, and the most that wait at once."""
+    """What all columns share: the time of the end, the resource, the queues by name, and the most that wait at once.
+
+    `others` is the number of queues that have no name here.
+    """
 
     end: int
     resource: str
     names: tuple[str, ...]
+    others: int
     most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a colour stands for."""
+
+    name: str
+    colour: str
+    x: int
+    y: int
 
 
 def plot(outcomes: Sequence[SimulationResult]) -> str:
@@ -96,20 +120,21 @@ def plot(outcomes: Sequence[SimulationResult]) -> str:
     ends = [time for o in outcomes for time in (o.end, *(sample.at for sample in o.samples[-1:]))]
     end = max(ends, default=0) or 1
     resource = _main_resource(outcomes[0])
-    names = _largest(outcomes, resource)
+    names, others = _largest(outcomes, resource)
     waiting = [_series(o, end, lambda s: float(sum(s.pending.values()))) for o in outcomes]
     most = max((max(w, default=0.0) for w in waiting), default=0.0) or 1.0
-    axes = Axes(end, resource, tuple(names), most)
+    axes = Axes(end, resource, tuple(names), others, most)
     columns = [_column(i, o, axes, waiting[i]) for i, o in enumerate(outcomes)]
-    legend = [(name, COLOURS[i % MOST], 150 * (i % 6), 18 * (i // 6)) for i, name in enumerate(names)]
+    width = max(80 + len(outcomes) * (WIDTH + GAP), 600)
+    legend = list(_legend(axes, width - 80))
     environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
     return environment.from_string(TEMPLATE).render(
         columns=columns,
         legend=legend,
         left=50,
         legend_y=540,
-        width=max(80 + len(outcomes) * (WIDTH + 70), 600),
-        height=560 + 18 * (len(legend) // 6 + 1),
+        width=width,
+        height=578 + max((row.y for row in legend), default=0),
         panel_width=WIDTH,
         panel_height=HEIGHT,
     )
@@ -119,10 +144,13 @@ def _column(i: int, outcome: SimulationResult, axes: Axes, waiting: Sequence[flo
     summary = summarise(outcome, ())
     resource, most = axes.resource, axes.most
     return Column(
-        x=50 + i * (WIDTH + 70),
+        x=50 + i * (WIDTH + GAP),
         title=outcome.name,
-        subtitle=f"mean wait {seconds(summary.total.wait_mean)}, {summary.total.preemptions} preemptions, "
-        f"fairness (Jain) {summary.fairness:.3f}, {summary.utilisation.get(resource, 0):.0%} of {resource} used",
+        squeezed=WIDTH + GAP // 2 if len(outcome.name) * TITLE_LETTER > WIDTH + GAP // 2 else 0,
+        subtitle=(
+            f"mean wait {seconds(summary.total.wait_mean)}, {summary.total.preemptions} preemptions,",
+            f"fairness (Jain) {summary.fairness:.3f}, {summary.utilisation.get(resource, 0):.0%} of {resource} used",
+        ),
         end=seconds(axes.end),
         panels=(
             Panel(f"{resource} usage by queue", 70, "100%", _stack(outcome, axes)),
@@ -135,17 +163,36 @@ def _stack(outcome: SimulationResult, axes: Axes) -> tuple[Area, ...]:
     quota = capacity(outcome.snapshot).get(axes.resource) or 1
     base = [0.0] * BUCKETS
     areas = []
-    for i, name in enumerate(axes.names):
-        part = [n / quota for n in _series(outcome, axes.end, _use_of(name, axes.resource))]
+    parts = [(_use_of({name}, axes.resource), colour) for name, colour in zip(axes.names, COLOURS, strict=False)]
+    if axes.others:
+        parts.append((_use_but(set(axes.names), axes.resource), REST))
+    for use, colour in parts:
+        part = [n / quota for n in _series(outcome, axes.end, use)]
         top = [b + p for b, p in zip(base, part, strict=True)]
         points = [*_points(top, 1.0), *reversed(_points(base, 1.0))]
-        areas.append(Area("M" + " L".join(points) + " Z", COLOURS[i % MOST], "none"))
+        areas.append(Area("M" + " L".join(points) + " Z", colour, "none"))
         base = top
     return tuple(areas)
 
 
-def _use_of(queue: str, resource: str) -> Callable[[UsageSample], float]:
-    return lambda sample: float(sample.usage.get((queue, resource), 0))
+def _use_of(queues: Iterable[str], resource: str) -> Callable[[UsageSample], float]:
+    return lambda sample: float(sum(sample.usage.get((queue, resource), 0) for queue in queues))
+
+
+def _use_but(queues: Container[str], resource: str) -> Callable[[UsageSample], float]:
+    return lambda sample: float(
+        sum(n for (queue, name), n in sample.usage.items() if name == resource and queue not in queues)
+    )
+
+
+def _legend(axes: Axes, width: int) -> Iterator[Key]:
+    """Yield the keys in as many columns as the longest name leaves room for."""
+    rest = [f"{axes.others:,} other {'queue' if axes.others == 1 else 'queues'}"] if axes.others else []
+    named = [*zip(axes.names, COLOURS, strict=False), *((name, REST) for name in rest)]
+    step = max((30 + LETTER * len(name) for name, _ in named), default=150)
+    columns = max(1, width // max(step, 150))
+    for i, (name, colour) in enumerate(named):
+        yield Key(name, colour, max(step, 150) * (i % columns), 18 * (i // columns))
 
 
 def _line(values: Sequence[float], most: float) -> Area:
@@ -180,14 +227,14 @@ def _main_resource(outcome: SimulationResult) -> str:
     return max(sorted(used), key=lambda r: used[r], default="cpu")
 
 
-def _largest(outcomes: Sequence[SimulationResult], resource: str) -> list[str]:
-    """The queues that used most of it in any outcome, at most `MOST`, sorted by name."""
+def _largest(outcomes: Sequence[SimulationResult], resource: str) -> tuple[list[str], int]:
+    """The queues that used most of it in any outcome, at most `MOST`, sorted by name; and how many more used it."""
     used: dict[str, float] = {}
     for outcome in outcomes:
         for (queue, name), n in integral(outcome.samples, outcome.end).items():
             if name == resource:
                 used[queue] = max(used.get(queue, 0.0), n)
-    return sorted(sorted(used, key=lambda q: (-used[q], q))[:MOST])
+    return sorted(sorted(used, key=lambda q: (-used[q], q))[:MOST]), max(0, len(used) - MOST)
 
 
 def seconds(milliseconds: float) -> str:
