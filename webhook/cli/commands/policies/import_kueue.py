@@ -27,8 +27,8 @@ from webhook.store.errors import StoreError
 EXAMPLES: Final = """\b
 Examples:
   sluice import kueue --live --to gpu-policies
-  kubectl get -A -o yaml cq,lq,rf,cohorts,namespaces > kueue.yaml
-  sluice import kueue kueue.yaml manager-config.yaml --to gpu-policies
+  kubectl get cq,lq,rf,cohorts,ac,workloadpriorityclasses,ns -A -oyaml > k.yaml
+  sluice import kueue k.yaml manager-config.yaml --to gpu-policies
 """
 LIVE: Final = "live"
 NO_CONFIGURATION: Final = (
