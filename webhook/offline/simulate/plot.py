@@ -106,7 +106,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class LegendKey:
     """What a colour stands for."""
 
     name: str
@@ -185,14 +185,14 @@ def _use_but(queues: Container[str], resource: str) -> Callable[[UsageSample], f
     )
 
 
-def _legend(axes: Axes, width: int) -> Iterator[Key]:
+def _legend(axes: Axes, width: int) -> Iterator[LegendKey]:
     """Yield the keys in as many columns as the longest name leaves room for."""
     rest = [f"{axes.others:,} other {'queue' if axes.others == 1 else 'queues'}"] if axes.others else []
     named = [*zip(axes.names, COLOURS, strict=False), *((name, REST) for name in rest)]
     step = max((30 + LETTER * len(name) for name, _ in named), default=150)
     columns = max(1, width // max(step, 150))
     for i, (name, colour) in enumerate(named):
-        yield Key(name, colour, max(step, 150) * (i % columns), 18 * (i // columns))
+        yield LegendKey(name, colour, max(step, 150) * (i % columns), 18 * (i // columns))
 
 
 def _line(values: Sequence[float], most: float) -> Area:
