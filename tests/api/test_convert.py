@@ -45,7 +45,7 @@ checks = st.fixed_dictionaries({"admissionChecks": st.lists(st.fixed_dictionarie
 history = st.fixed_dictionaries({"consumedResources": st.dictionaries(names, quantities), "lastUpdate": st.just("t")})
 counts = {"pendingWorkloads": st.integers(0, 9)}
 BY_SECRET = {"location": "s", "locationType": "Secret"}
-share = st.fixed_dictionaries({"weightedShare": st.integers(0, 9)})
+share = maybe(weightedShare=st.integers(0, 9), admissionFairSharingStatus=history)
 common_queue = {
     "resourceGroups": groups,
     "queueingStrategy": st.sampled_from(["StrictFIFO", "BestEffortFIFO"]),

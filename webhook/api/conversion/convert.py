@@ -110,13 +110,8 @@ def _queue_to_old(spec: Fields) -> Fields:
 
 
 def _queue_status_to_new(status: Fields) -> Fields:
+    """Leave out the positions of old. What a queue used stays: the API server converts it at any write in v1beta1."""
     status.pop("pendingWorkloadsStatus", None)
-    return _share_to_new(status)
-
-
-def _share_to_new(status: Fields) -> Fields:
-    if share := status.get("fairSharing"):
-        status["fairSharing"] = {k: v for k, v in share.items() if k != "admissionFairSharingStatus"}
     return status
 
 
@@ -188,7 +183,6 @@ Steps = Mapping[tuple[str, str], Callable[[Fields], Fields]]
 TO_NEW: Final[Steps] = {
     ("ClusterQueue", "spec"): _queue_to_new,
     ("ClusterQueue", "status"): _queue_status_to_new,
-    ("Cohort", "status"): _share_to_new,
     ("LocalQueue", "status"): _local_status_to_new,
     ("Workload", "spec"): _workload_to_new,
     ("Workload", "status"): _workload_status_to_new,
