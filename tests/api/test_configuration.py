@@ -89,13 +89,24 @@ def test_a_configuration_is_read(text, expected):
         ("", None),
         ("waitForPodsReady: {enable: false, timeout: 5m}", None),
         ("waitForPodsReady: {enable: true, timeout: 5m}", WaitForPodsReady(300_000, True)),
-        ("waitForPodsReady: {enable: true, blockAdmission: false}", WaitForPodsReady()),
+        ("waitForPodsReady: {enable: true, blockAdmission: false}", WaitForPodsReady(300_000)),
+        ("waitForPodsReady: {enable: true}", WaitForPodsReady(300_000, True)),
+        ("waitForPodsReady: {timeout: 7m}", None),
     ],
 )
 def test_v1beta1_says_enable(section, expected):
-    """Without it nobody waits; with it other admissions wait too, unless the field says otherwise."""
+    """Without it nobody waits; with it pods have five minutes and other admissions wait, unless it says otherwise."""
     settings, _ = from_configuration(*read(HEAD.replace("beta2", "beta1") + section))
     assert settings.wait_for_pods_ready == expected
+
+
+@pytest.mark.parametrize(("enable", "expected"), [("", None), ("enable: false, ", None), ("enable: true, ", "some")])
+def test_fair_sharing_of_v1beta1_is_on_where_it_says_so(enable, expected):
+    """v1beta2 has the section instead."""
+    text = f"fairSharing: {{{enable}preemptionStrategies: [LessThanInitialShare]}}"
+    settings, reading = from_configuration(*read(HEAD.replace("beta2", "beta1") + text))
+    assert reading.findings == []
+    assert settings.fair_sharing == (expected and FairSharingSection(("LessThanInitialShare",)))
 
 
 @pytest.mark.parametrize(
@@ -118,6 +129,9 @@ def test_v1beta1_says_enable(section, expected):
         ("resources: {transformations: [{input: a}, {input: a}]}", "resources.transformations: duplicate input a"),
         ("resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}", "resources: excludeResour"),
         ("managedJobsNamespaceSelector: {matchLabels: {}}", "must not match the namespace kube-system"),
+        ("managedJobsNamespaceSelector: {matchLabels: {managed: true}}", "matchLabels.managed: True is not a string; quote"),
+        ("managedJobsNamespaceSelector: {matchLabels: {team: 7}}", "matchLabels.team: 7 is not a string; quote it"),
+        ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: In, values: [yes, x]}]}", "values: True is"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_an_error_at_its_place(text, finding):

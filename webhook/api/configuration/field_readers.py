@@ -154,9 +154,20 @@ def selector(reading: Reading, value: Any, path: Path) -> Mapping[str, Any]:
         raise ValueError("must be a label selector")
     try:
         compile_selector(value)
+        _only_texts(value)
     except (SelectorError, AttributeError, TypeError) as error:
         raise ValueError(str(error)) from None
     return value
+
+
+def _only_texts(selector: Mapping[str, Any]) -> None:
+    """Refuse a value that YAML reads as another type: no label is ever equal to it, and nothing would be selected."""
+    values = [(f"matchLabels.{key}", item) for key, item in (selector.get("matchLabels") or {}).items()]
+    for number, expression in enumerate(selector.get("matchExpressions") or ()):
+        values += [(f"matchExpressions[{number}].values", item) for item in expression.get("values") or ()]
+    for where, item in values:
+        if not isinstance(item, str):
+            raise ValueError(f"{where}: {item!r} is not a string; quote it")
 
 
 def not_used(why: str) -> Read:

@@ -6,6 +6,7 @@ v1beta1 and v1beta2 differ only in their defaults, and in v1beta1's `enable`, in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api.compatibility.feature import FeatureState
@@ -16,6 +17,7 @@ from webhook.api.configuration.field_readers import Read, Reading, Table
 from webhook.api.configuration.process_fields import PROCESS_FIELDS
 from webhook.api.configuration.sections import (
     FRAMEWORKS,
+    MINUTE,
     SYSTEM,
     AdmissionFairSharing,
     FairSharingSection,
@@ -258,12 +260,24 @@ def from_configuration(document: Document) -> tuple[QueueSettings, Reading]:
     """Read a Configuration of Kueue, with Kueue's defaults; what is wrong or without effect is in the reading."""
     reader = Reading(document, strict=False)
     fields = reader.fields(document.value, (), _CONFIGURATION)
-    if document.at(("apiVersion",)) != V1BETA1:
+    if document.at(("apiVersion",)) == V1BETA1:
+        _as_v1beta1(document, fields)
+    else:
         fields.setdefault("wait_for_pods_ready", WaitForPodsReady())
     if fields.get("feature_gates", {}).get(NO_WAITING):
         fields["wait_for_pods_ready"] = None
     fields.setdefault("integrations", Integrations())
     return QueueSettings(**fields, of_kueue=True), reader
+
+
+def _as_v1beta1(document: Document, fields: dict[str, Any]) -> None:
+    """Leave out the sections that do not say that they are on; pods have five minutes where nothing else is said."""
+    for section, attribute in (("waitForPodsReady", "wait_for_pods_ready"), ("fairSharing", "fair_sharing")):
+        if document.at((section, "enable")) is not True:
+            fields.pop(attribute, None)
+    waiting = fields.get("wait_for_pods_ready")
+    if waiting is not None and document.at(("waitForPodsReady", "timeout")) is None:
+        fields["wait_for_pods_ready"] = replace(waiting, timeout=5 * MINUTE)
 
 
 def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:
