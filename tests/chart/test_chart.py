@@ -162,6 +162,33 @@ def test_what_is_no_configuration_of_kueue_is_refused(text, tmp_path):
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: Configuration\nfeatureGates:\n",
+        "kind: Configuration\nobjectRetentionPolicies: {workloads: }\n",
+        "kind: Configuration\nobjectRetentionPolicies:\nvisibilityServer:\n",
+        "kind: Configuration\nvisibilityServer: {bindPort: }\n",
+        "  kind: Configuration\n  manageJobsWithoutQueueName: false\n",
+    ],
+)
+def test_a_configuration_of_kueue_may_have_sections_without_fields_and_be_indented(text, tmp_path):
+    """Kueue reads such a file, for example where all fields of a section are comments, and so does `serve`."""
+    assert configuration_of(tmp_path, of_kueue(tmp_path, text)).visibility_listen == "0.0.0.0:8082"
+
+
+@pytest.mark.cluster
+def test_names_of_a_long_release_fit_where_they_are_labels():
+    """A Job's name is a label of its pods; so is a StatefulSet's with a hash of ten letters."""
+    persistent = "--set=journal.enabled=true,journal.persistent=true"
+    made = [d.value for d in read(template(CHART, persistent, release="r" * 53), "chart") if d.value]
+    longest = {o["kind"]: max(len(p["metadata"]["name"]) for p in made if p["kind"] == o["kind"]) for o in made}
+    assert longest["Job"] <= 63
+    assert longest["StatefulSet"] + len("-0123456789") <= 63
+    assert longest["Service"] <= 63
+
+
+@pytest.mark.cluster
 def test_all_namespaces_can_opt_in(tmp_path):
     """With an empty label, the configuration and the registration select no labels; the system's stay left out."""
     assert configuration_of(tmp_path, "--set=optIn.label=").namespace_selector == ""

@@ -1,4 +1,6 @@
-{{- define "sluice.name" -}}{{ .Release.Name | trunc 53 | trimSuffix "-" }}{{- end -}}
+{{/* 52 letters: the name of a Job with `-unregister`, and of a StatefulSet with a hash of its revision, are labels of at
+most 63. */}}
+{{- define "sluice.name" -}}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{- end -}}
 
 {{- define "sluice.selector" -}}
 app.kubernetes.io/name: sluice
@@ -13,7 +15,8 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
-{{/* The settings of the queues: the fields of `settings`, else those of Kueue's Configuration, as `serve` reads both. */}}
+{{/* The settings of the queues: the fields of `settings`, else those of Kueue's Configuration, as `serve` reads both: a
+field without a value is not there. */}}
 {{- define "sluice.queueSettings" -}}
 {{- $found := dict -}}
 {{- with .Values.kueueConfig -}}
@@ -22,7 +25,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- fail "kueueConfig: not a Configuration of config.kueue.x-k8s.io in YAML or JSON" -}}
 {{- end -}}
 {{- end -}}
-{{- range $name, $value := .Values.settings }}{{ $_ := set $found $name $value }}{{ end -}}
+{{- range $name, $value := .Values.settings }}{{ if ne $value nil }}{{ $_ := set $found $name $value }}{{ end }}{{ end -}}
+{{- range $name, $value := $found -}}
+{{- if eq $value nil }}{{ $_ := unset $found $name }}{{ end -}}
+{{- if kindIs "map" $value -}}
+{{- range $inner, $of := $value }}{{ if eq $of nil }}{{ $_ := unset $value $inner }}{{ end }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- toYaml $found -}}
 {{- end -}}
 
