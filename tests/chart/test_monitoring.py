@@ -125,6 +125,14 @@ def test_dashboards_read_what_is_exported():
     assert "kueue_used_quota{resource='nvidia.com/gpu'}" in printed
 
 
+def test_dashboards_do_not_depend_on_the_name_of_the_release():
+    """The Service, and so the job of its series, is named after the release, which may be any word."""
+    for dashboard in dashboards().values():
+        for expression in (target["expr"] for panel in dashboard["panels"] for target in panel["targets"]):
+            named = {matcher.name for selector in selectors(expression) for matcher in selector.matchers.matchers}
+            assert "job" not in named, expression
+
+
 @pytest.mark.cluster
 def test_dashboards_are_found_by_their_label():
     """They stand in a ConfigMap that Grafana's sidecar looks for, whole."""
