@@ -59,6 +59,8 @@ def test_each_value_that_the_installation_page_sets_is_one():
         {"podDisruptionBudget": {"maxUnavailable": 0}},
         {"monitoring": {"rules": {"enabled": "yes"}}},
         {"policies": {"paths": ["relative"]}},
+        {"policies": {"files": {"whole-gpus": "kind: ValidatingAdmissionPolicy"}}},
+        {"policies": {"files": {".whole-gpus.yaml": "kind: ValidatingAdmissionPolicy"}}},
         {"networkPolicy": {"metricsFrom": [{}]}},
         {"networkPolicy": {"metricsFrom": [{"namespaces": "x"}]}},
         {"visibility": {"enabled": "yes"}},
