@@ -191,6 +191,16 @@ def test_names_of_a_long_release_fit_where_they_are_labels():
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize(("tag", "image"), [("v2", "y/sluice:v2"), ("sha256:ab12", "y/sluice@sha256:ab12")])
+def test_an_image_has_a_tag_or_a_digest(tag, image):
+    """All pods have it, those of the hooks too."""
+    made = [d.value for d in read(template(CHART, f"--set=image.repository=y/sluice,image.tag={tag}"), "chart")]
+    pods = [o["spec"]["template"]["spec"] for o in made if o and o["kind"] in ("Deployment", "Job")]
+    assert {c["image"] for pod in pods for c in pod["containers"]} == {image}
+    assert len(pods) == 5
+
+
+@pytest.mark.cluster
 def test_all_namespaces_can_opt_in(tmp_path):
     """With an empty label, the configuration and the registration select no labels; the system's stay left out."""
     assert configuration_of(tmp_path, "--set=optIn.label=").namespace_selector == ""

@@ -69,7 +69,8 @@ workload.codeflare.dev: [appwrappers]
 {{- end -}}
 
 {{- define "sluice.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
+{{ .Values.image.repository }}{{ hasPrefix "sha256:" $tag | ternary "@" ":" }}{{ $tag }}
 {{- end -}}
 
 {{- define "sluice.podSecurity" -}}
