@@ -4,6 +4,7 @@ import functools
 import importlib
 import itertools
 import json
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from webhook.api.crds.kinds import KINDS as CUSTOM_KINDS
 from webhook.cluster.api.kinds import MANAGED
 from webhook.documents import read
 from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.policy import load_bundle
 
 CHART = ROOT / "charts" / "sluice"
 OF_KUEUE = {
@@ -67,6 +69,24 @@ def test_what_is_granted_is_what_is_sent(account):
     found = granted("sluice" if account == "sluice" else f"sluice-{account}")
     assert sorted(wanted - found) == [], "not granted"
     assert sorted(found - wanted) == [], "granted and never sent"
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("mode", ["embedded", "external", "none"])
+def test_what_shipped_policies_take_parameters_from_is_granted_in_each_mode(mode):
+    """A replica is not ready before it has listed all of them."""
+    made = [d.value for d in read(template(CHART, f"--set=mode={mode}"), "chart") if d.value]
+    (role,) = [o for o in made if (o["kind"], o["metadata"]["name"]) == ("ClusterRole", "sluice")]
+    listed = set()
+    for rule in role["rules"]:
+        if {"list", "watch"} <= set(rule["verbs"]):
+            listed |= set(itertools.product(rule["apiGroups"], rule["resources"]))
+    (config,) = [o for o in made if o["kind"] == "ConfigMap"]
+    (served,) = read(config["data"]["sluice.yaml"])
+    folders = [Path(place.replace("/opt/sluice", str(ROOT))) for place in served.value["policies"]]
+    plurals = {kind.kind: kind.plural for kind in CUSTOM_KINDS}
+    wanted = load_bundle(folders).param_kinds
+    assert {(gvk.group, plurals.get(gvk.kind, f"{gvk.kind.lower()}s")) for gvk in wanted} <= listed
 
 
 @pytest.mark.cluster
