@@ -171,8 +171,7 @@ def load(
 
 def queue_settings(config: Config) -> QueueSettings:
     """Return Kueue's features with what this process says beside them: its namespace, and its own numbers."""
-    namespace = config.queues.namespace or config.namespace
-    return replace(config.queues, namespace=namespace, force_delete_after=config.force_delete_after)
+    return replace(config.queues, own_namespace=config.namespace, force_delete_after=config.force_delete_after)
 
 
 def _from_file(

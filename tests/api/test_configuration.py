@@ -4,6 +4,7 @@ import pytest
 
 from webhook import config
 from webhook.api.compatibility import gates
+from webhook.api.configuration.managed import managed
 from webhook.api.configuration.read import SECTIONS, from_configuration
 from webhook.api.configuration.sections import (
     AdmissionFairSharing,
@@ -107,6 +108,19 @@ def test_fair_sharing_of_v1beta1_is_on_where_it_says_so(enable, expected):
     settings, reading = from_configuration(*read(HEAD.replace("beta2", "beta1") + text))
     assert reading.findings == []
     assert settings.fair_sharing == (expected and FairSharingSection(("LessThanInitialShare",)))
+
+
+NOT_KUEUE = "{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kueue-system]}"
+
+
+@pytest.mark.parametrize("selector", ["", f"managedJobsNamespaceSelector: {{matchExpressions: [{NOT_KUEUE}]}}"])
+def test_jobs_beside_sluice_itself_are_never_managed(selector):
+    """A Configuration names the namespace of its Kueue, and its selector leaves out that one."""
+    text = f"namespace: kueue-system\nmanageJobsWithoutQueueName: true\n{selector}"
+    settings, _ = from_configuration(*read(HEAD + text))
+    selected = managed(config.queue_settings(config.Config(queues=settings))).selected
+    names = ("kube-system", "kueue-system", "sluice-system", "team-a")
+    assert [name for name in names if selected({"kubernetes.io/metadata.name": name})] == ["team-a"]
 
 
 @pytest.mark.parametrize(

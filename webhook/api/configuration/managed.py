@@ -46,5 +46,5 @@ def managed(settings: QueueSettings | None) -> Managed:
     kinds = settings.integrations
     return Managed(
         None if kinds is None else frozenset(kinds.frameworks),
-        compile_selector(settings.namespace_selector("")) if narrowed else None,
+        compile_selector(settings.namespace_selector()) if narrowed else None,
     )

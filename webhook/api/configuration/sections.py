@@ -156,6 +156,8 @@ class QueueSettings:
     """Seconds that Pods on unreachable nodes get to end, before those that allow it are ended by force."""
     namespace: str = ""
     """The namespace of Kueue's controller, where a Configuration names it."""
+    own_namespace: str = ""
+    """Sluice's own namespace. Its jobs are never managed: an upgrade would wait for its own Jobs for ever."""
     of_kueue: bool = False
     """Whether they are those of a Configuration: what it leaves out is as in Kueue."""
 
@@ -197,9 +199,12 @@ class QueueSettings:
         asked = self.resources.quota_check_strategy is QuotaCheckStrategy.IGNORE
         return asked and self.enabled("QuotaCheckStrategy", default=True)
 
-    def namespace_selector(self, own: str) -> Mapping[str, Any]:
-        """Return the LabelSelector of the namespaces whose jobs are managed; `own` is Sluice's namespace."""
-        if self.managed_jobs_namespace_selector is not None:
-            return self.managed_jobs_namespace_selector
-        apart = sorted({SYSTEM, own, self.namespace} - {""})
-        return {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": apart}]}
+    def namespace_selector(self) -> Mapping[str, Any]:
+        """Return the LabelSelector of the namespaces whose jobs are managed."""
+        stated = self.managed_jobs_namespace_selector
+        apart = {self.own_namespace} if stated is not None else {SYSTEM, self.own_namespace, self.namespace}
+        stated = stated or {}
+        expressions = [*(stated.get("matchExpressions") or ())]
+        if names := sorted(apart - {""}):
+            expressions.append({"key": NAMESPACE_NAME, "operator": "NotIn", "values": names})
+        return {**stated, "matchExpressions": expressions}
