@@ -80,6 +80,8 @@ class Config:
     """Sluice's namespace, which holds the Lease."""
     namespace_selector: str = ""
     """A label selector, `key=value,...`, of namespaces whose jobs the queues hold; empty: all namespaces."""
+    never: tuple[str, ...] = ()
+    """Namespaces whose jobs the queues leave alone, besides kube-system and Sluice's own."""
     identity: str = ""
     """This replica's name in the Lease; empty: made of host and process."""
     leader_election: bool = True
@@ -171,7 +173,12 @@ def load(
 
 def queue_settings(config: Config) -> QueueSettings:
     """Return Kueue's features with what this process says beside them: its namespace, and its own numbers."""
-    return replace(config.queues, own_namespace=config.namespace, force_delete_after=config.force_delete_after)
+    return replace(
+        config.queues,
+        own_namespace=config.namespace,
+        left_out=config.never,
+        force_delete_after=config.force_delete_after,
+    )
 
 
 def _from_file(
@@ -238,11 +245,11 @@ def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, find
 
 def typed(name: str, value: Any) -> Any:
     """Read a value as the setting's type. Raises ValueError with what is allowed."""
-    if name in ("policies", "queue_rules", "client_names"):
+    if name in _ITEMS:
         if not isinstance(value, list | tuple | str):
             raise ValueError(f"{value!r} is not a list of strings")
         items = value.split(":" if name == "policies" else ",") if isinstance(value, str) else value
-        return tuple((located if name == "policies" else str)(_text(item)) for item in items)
+        return tuple(_ITEMS[name](_text(item)) for item in items)
     if _TYPES[name] is bool:
         return _boolean(value)
     if name in RANGES:
@@ -287,6 +294,12 @@ def _one_of(value: Any, known: tuple[str, ...]) -> str:
     return str(value)
 
 
+_ITEMS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "policies": located,
+    "queue_rules": str,
+    "client_names": str,
+    "never": setting_values.label,
+}
 _TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "listen": setting_values.address,
     "state_listen": setting_values.address,

@@ -204,6 +204,7 @@ def test_an_image_has_a_tag_or_a_digest(tag, image):
 def test_all_namespaces_can_opt_in(tmp_path):
     """With an empty label, the configuration and the registration select no labels; the system's stay left out."""
     assert configuration_of(tmp_path, "--set=optIn.label=").namespace_selector == ""
+    assert configuration_of(tmp_path, "--set=never={ci,infra}").never == ("ci", "infra")
     (job,) = [o for o in of_kind("Job", "--set=optIn.label=") if o["metadata"]["name"] == "sluice-register"]
     arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
     given = [argument for argument in arguments[1:] if "=/" not in argument]

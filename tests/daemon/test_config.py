@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook.config import Config, QueueMode, load
+from webhook.api.configuration.managed import managed
+from webhook.config import Config, QueueMode, load, queue_settings
 from webhook.diagnostics import SourceError
 
 
@@ -107,6 +108,20 @@ def test_a_list_of_which_all_entries_were_taken_out_is_no_name(tmp_path, text):
     (found,) = problems(tmp_path, f"\n{text}\n")
     assert found.place.line == 2
     assert found.message.endswith(" is not a list of strings")
+
+
+def test_namespaces_that_are_left_alone_are_set_in_every_place(tmp_path):
+    """They reach the queues, whose selector takes their jobs out; a name that no namespace has is a mistake."""
+    file = tmp_path / "sluice.yaml"
+    file.write_text("never: [ci, infra]\n")
+    found = load(file, {}, {}), load(None, {"SLUICE_NEVER": "ci,infra"}, {}), load(None, {}, {"never": ("ci", "infra")})
+    assert found[0] == found[1] == found[2]
+    selected = managed(queue_settings(found[0])).selected
+    spaces = ("ci", "infra", "team-a", "sluice-system", "kube-system")
+    assert [name for name in spaces if selected({"kubernetes.io/metadata.name": name})] == ["team-a"]
+    assert managed(queue_settings(load(None, {}, {}))).selected is None
+    (wrong,) = problems(tmp_path, "never: [Not_a_name]\n")
+    assert wrong.message.startswith('never: "Not_a_name" is not a valid name')
 
 
 def test_who_is_let_in_is_set_in_every_place(tmp_path):

@@ -42,7 +42,8 @@ def managed(settings: QueueSettings | None) -> Managed:
     """Read it from settings; without any, everything is held."""
     if settings is None:
         return ALL
-    narrowed = settings.manage_jobs_without_queue_name or settings.managed_jobs_namespace_selector is not None
+    unnamed, selector = settings.manage_jobs_without_queue_name, settings.managed_jobs_namespace_selector
+    narrowed = unnamed or selector is not None or bool(settings.left_out)
     kinds = settings.integrations
     return Managed(
         None if kinds is None else frozenset(kinds.frameworks),

@@ -158,6 +158,8 @@ class QueueSettings:
     """The namespace of Kueue's controller, where a Configuration names it."""
     own_namespace: str = ""
     """Sluice's own namespace. Its jobs are never managed: an upgrade would wait for its own Jobs for ever."""
+    left_out: tuple[str, ...] = ()
+    """Other namespaces whose jobs are never managed: their webhooks are not called either."""
     of_kueue: bool = False
     """Whether they are those of a Configuration: what it leaves out is as in Kueue."""
 
@@ -203,7 +205,7 @@ class QueueSettings:
         """Return the LabelSelector of the namespaces whose jobs are managed."""
         stated = self.managed_jobs_namespace_selector
         apart = {self.own_namespace} if stated is not None else {SYSTEM, self.own_namespace, self.namespace}
-        stated = stated or {}
+        stated, apart = stated or {}, {*apart, *self.left_out}
         expressions = [*(stated.get("matchExpressions") or ())]
         if names := sorted(apart - {""}):
             expressions.append({"key": NAMESPACE_NAME, "operator": "NotIn", "values": names})

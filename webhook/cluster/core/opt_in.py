@@ -17,12 +17,14 @@ LeftAlone = Callable[[str, Labels], str]
 
 def left_alone(wanted: Labels, settings: QueueSettings | None) -> LeftAlone:
     """Return the check of a namespace; `wanted` are the labels with which namespaces opt in."""
-    selected = managed(settings).selected
+    selected, left_out = managed(settings).selected, settings.left_out if settings is not None else ()
     how = ",".join(f"{name}={value}" for name, value in wanted.items())
 
     def why(name: str, labels: Labels) -> str:
         if any(labels.get(key) != value for key, value in wanted.items()):
             return f"namespace {name} is not managed by Sluice; add the label {how} to the namespace"
+        if name in left_out:
+            return f"namespace {name} is left out by the setting never"
         if selected is not None and not selected(labels):
             return f"namespace {name} is not selected by managedJobsNamespaceSelector; change its labels or the setting"
         return ""
