@@ -8,7 +8,7 @@ from tests.queue.build import NS, job, names, queue, running, state
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged, WorkloadGone
-from webhook.queue.model import Workload
+from webhook.queue.model import ClusterQueue, Quota, Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -34,6 +34,14 @@ def test_what_a_big_job_holds_is_kept_until_it_runs(rules: Rules, line: str) -> 
     assert names(decide(core, rules, 4))[0] == "big"
 
 
+@pytest.mark.parametrize("rules", [HELD, TIMED], ids=["backfill", "backfill-time"])
+def test_a_big_job_that_would_borrow_holds_no_quota_of_other_queues(rules: Rules) -> None:
+    """It asks for all of its queue's quota while half of it is in use: the half that is free is what it holds."""
+    held = [running("own", "a", 4), running("theirs", "b", 6)]
+    waits = [job("big", "a", 8, queued_at=1), job("theirs-2", "b", 2, queued_at=2), job("more", "b", 1, queued_at=3)]
+    assert names(decide(state([queue("a", 8, "co"), queue("b", 8, "co")], held + waits), rules, 0)) == ["theirs-2"]
+
+
 @pytest.mark.parametrize("line", ["a", "b"])
 @pytest.mark.parametrize(("run_time", "starts"), [(HOUR // 2, True), (HOUR // 2 + 1, False), (None, False)])
 def test_a_job_that_ends_before_the_big_one_begins_may_start(line: str, run_time: int | None, starts: bool) -> None:
@@ -47,6 +55,22 @@ def test_where_nobody_knows_when_it_begins_nobody_may() -> None:
     """What runs before it does not say how long."""
     core = waiting(job("small", "a", 4, queued_at=2, run_time=1), run_time=None)
     assert names(decide(core, TIMED, 0)) == []
+
+
+@pytest.mark.parametrize("other", [queue("b", Quota(4, lending_limit=0), "co"), queue("b", 4)], ids=["lends", "apart"])
+def test_what_other_queues_never_lend_does_not_bring_the_start_nearer(other: ClusterQueue) -> None:
+    """A job that ends soon in a queue that lends nothing frees nothing for the big one, which begins in an hour."""
+    soon, old = running("soon", "b", 4, run_time=1000), running("old", "a", 4, run_time=HOUR)
+    waits = [job("big", "a", 8, queued_at=1), job("small", "a", 4, queued_at=2, run_time=HOUR // 2)]
+    assert names(decide(state([queue("a", 8, "co"), other], [soon, old, *waits]), TIMED, 0)) == ["small"]
+
+
+def test_a_queue_at_its_borrowing_limit_gets_nothing_from_what_others_free() -> None:
+    """The big one may not borrow, so it waits for its own queue's job."""
+    soon, old = running("soon", "b", 4, run_time=1000), running("old", "a", 4, run_time=HOUR)
+    waits = [job("big", "a", 8, queued_at=1), job("small", "a", 4, queued_at=2, run_time=HOUR // 2)]
+    queues = [queue("a", Quota(8, borrowing_limit=0), "co"), queue("b", 4, "co")]
+    assert names(decide(state(queues, [soon, old, *waits]), TIMED, 0)) == ["small"]
 
 
 def test_short_work_beside_other_short_work_stays_within_what_is_free() -> None:

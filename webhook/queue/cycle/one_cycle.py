@@ -151,21 +151,23 @@ class TreeCycle:
         if refusal is not None:
             keep_waiting(self.round, entry, pending_queue, refusal)
             return None
-        if (usage := self._open(entry, nominator.usage)) is not nominator.usage:
+        if (usage := self._open(entry, pending_queue, nominator.usage)) is not nominator.usage:
             nominator = Nominator(self.state, usage, {}, self.round.cycle)
         return nominator.nominate(entry, pending_queue)
 
-    def _open(self, entry: Entry, usage: Usage) -> Usage:
-        """Return the usage without the reservations that a workload may use, because it ends before they are needed."""
-        at = self.round.now
-        if not (held := self.round.kept) or not (
-            yielding := [r for r in held.values() if self.rules.yields(entry.workload, r.begins, at)]
-        ):
-            return usage
-        usage = usage.copy()
-        for kept in yielding:
-            self.tree.remove(kept.node, kept.amounts, usage)
-        return usage
+    def _open(self, entry: Entry, pending_queue: PendingQueue, usage: Usage) -> Usage:
+        """Return the usage without the reservations, or parts of them, that a workload may use.
+
+        It may use one that is needed only after it ends, and of other queues' what their heads would borrow.
+        """
+        at, opened = self.round.now, usage
+        for held in self.round.kept.values():
+            yields = self.rules.yields(entry.workload, held.begins, at)
+            free = held.amounts if yields else () if held.node is pending_queue.node else held.borrowed
+            if free:
+                opened = usage.copy() if opened is usage else opened
+                self.tree.remove(held.node, free, opened)
+        return opened
 
     def _following(self, nomination: Nomination) -> Nomination | None:
         """Nominate the next head of a queue whose head was just admitted, if it fits; None where cycles are counted."""
@@ -254,7 +256,7 @@ class TreeCycle:
         return bool(targets and gone) and any(t.entry.key in gone for t in targets)
 
     def _fits(self, nomination: Nomination) -> bool:
-        usage = self._open(nomination.entry, self._without(nomination.targets))
+        usage = self._open(nomination.entry, nomination.pending_queue, self._without(nomination.targets))
         return self.tree.fits(nomination.pending_queue.node, nomination.assignment.amounts(), usage)
 
     def _without(self, targets: Sequence[Target] = ()) -> Usage:
@@ -339,16 +341,18 @@ class TreeCycle:
     def _reserve(self, nomination: Nomination) -> None:
         """Reserve free quota for a head, for this cycle or for the whole round."""
         node, assignment = nomination.pending_queue.node, nomination.assignment
-        amounts = []
+        amounts, borrowed = [], []
         for column, asked in assignment.usage.items():
-            at = node.base + column
-            held = self.rules.reserved(self.tree.cells[at], self.usage[at], asked, assignment.borrow)
-            amounts.append((column, max(0, held)))  # a negative amount from a rule must not free quota
+            cell, used = self.tree.cells[node.base + column], self.usage[node.base + column]
+            held = max(0, self.rules.reserved(cell, used, asked, assignment.borrow))  # less than none would free quota
+            amounts.append((column, held))
+            borrowed.append((column, min(held, max(0, used + held - cell.nominal_quota))))
         self.tree.add(node, amounts, self.usage)
         if self.rules.hold:
             pending_queues = self.state.by_tree[self.tree]
             start = begins(nomination, pending_queues, self.tree.usage, self.round.now)
-            self.round.kept[nomination.entry] = Reservation(node, amounts, start)
+            lent = tuple((column, amount) for column, amount in borrowed if amount)
+            self.round.kept[nomination.entry] = Reservation(node, amounts, lent, start)
 
 
 def cost_of(nomination: Nomination | None) -> int:
