@@ -154,6 +154,23 @@ def test_an_eviction_decided_a_moment_before_is_equal(tmp_path):
     assert "1 preemptions: 1 equal, 0 worse" in beside.report().output
 
 
+def test_a_round_of_more_heads_than_one_call_takes_is_one_round(tmp_path):
+    """Far more jobs wait than the core looks at in a call: each is decided about once, and none is `worse`."""
+    beside = Beside(tmp_path, str(2 * BUDGET))
+    kueue = BesideKueue(None, beside.core, lambda: beside.now)
+    names = [f"w{at:04}" for at in range(BUDGET + 100)]
+    for name in names:
+        beside.core.heard(None, told(name, "1"))
+    for _ in range(2):
+        beside.now += MINUTE
+        kueue.decide()
+    for name in names:
+        beside.core.heard(told(name, "1"), told(name, "1", *RESERVED, admission=True))
+    beside.now += MINUTE
+    kueue.decide()
+    assert [beside.count("start", found) for found in ("equal", "better", "worse")] == [0, len(names), 0]
+
+
 def test_nothing_to_compare(tmp_path):
     """A journal without a start is no report."""
     done = Beside(tmp_path).report()

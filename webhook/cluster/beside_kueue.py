@@ -60,15 +60,17 @@ class BesideKueue:
         if (gvk.group, gvk.kind) not in OF_THE_CORE:
             return
         if gvk.kind == WORKLOAD.kind and self._follows and was_decided(old, new):
-            self._decide()
+            self.decide()
         self._core.heard(old, new)
         if matters_to_core(gvk, old, new):
             self._dirty.set()
 
-    def _decide(self) -> None:
+    def decide(self) -> None:
+        """Decide on the state as it is, in as many calls as that takes."""
         now = self._clock_ms()
-        for _ in range(MOST_PARTS):
-            is_complete = self._core.decide(now).complete
+        for part in range(MOST_PARTS):
+            # No object says what an earlier part decided: applied again, they would all wait, and each part began anew.
+            is_complete = self._core.decide(now, goes_on=part > 0).complete
             self._core.looked_at()  # forgotten: nobody is told here why a Workload waits
             if is_complete:
                 return
@@ -79,7 +81,7 @@ class BesideKueue:
         while True:
             self._dirty.clear()
             try:
-                self._decide()
+                self.decide()
             except Exception:
                 log.exception("nothing is compared in this round: this is a bug of Sluice")
             if await waited(self._dirty, LOOK_AGAIN):

@@ -77,8 +77,12 @@ class StartComparison:
         self._victims: dict[str, int] = {}
         """When Sluice would last have preempted a workload, until the tolerance has passed."""
         self._wanted: dict[str, _Wanted] = {}
-        """The starts that Sluice would have made, until the tolerance has passed; `last` is `_at` if it still would."""
-        self._at = 0
+        """The starts that Sluice would have made, until the tolerance has passed; `last` is `_at` if it still would.
+
+        Those of the last round but one are kept as well, until all parts of this round are known.
+        """
+        self._at = self._before = 0
+        """The times of the last round and of the one before it."""
 
     def wanted(self) -> list[Compared]:
         """Return the workloads that Sluice would have started some time ago and that still wait."""
@@ -106,12 +110,15 @@ class StartComparison:
     def decided(self, made: Decided) -> None:
         """Note what Sluice would do now; all parts of a round have the same time."""
         now, oldest = made.now, made.now - self._tolerance
+        if now != self._at:
+            self._before = self._at
+        kept = min(oldest, self._before)  # a later part of this round may say that it still would
         asked = {}
         for admitted in made.admitted:
             before = self._wanted.get(admitted.workload)
-            since = before.since if before is not None and before.last == self._at else now
+            since = before.since if before is not None and before.last >= self._before else now
             asked[admitted.workload] = _Wanted(since, now, admitted)
-        self._wanted = {key: wanted for key, wanted in self._wanted.items() if wanted.last >= oldest} | asked
+        self._wanted = {key: wanted for key, wanted in self._wanted.items() if wanted.last >= kept} | asked
         self._victims = {key: at for key, at in self._victims.items() if at >= oldest}
         self._victims |= {p.workload: now for p in made.preempted}
         self._at = now
@@ -147,7 +154,7 @@ class StartComparison:
             return None
         if key in self._waiting:
             wanted = self._wanted.get(key)
-            if wanted is None:
+            if wanted is None or wanted.last < self._at - self._tolerance:
                 return Compared(
                     self._at, ComparedKind.START, key, held.cluster_queue, Agreement.WORSE, 0, "would have waited"
                 )

@@ -73,10 +73,10 @@ class TimedCore(QueueCore):
 
     seconds, rounds = 0.0, 0
 
-    def decide(self, now: int) -> Decisions:
+    def decide(self, now: int, *, goes_on: bool = False) -> Decisions:
         """Decide, and take the time."""
         began = time.thread_time()
-        made = super().decide(now)
+        made = super().decide(now, goes_on=goes_on)
         if made.admitted or made.preempted or made.evicted:
             self.seconds += time.thread_time() - began
             self.rounds += 1

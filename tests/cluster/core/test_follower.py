@@ -100,6 +100,6 @@ def test_nothing_is_to_be_told_of_what_is_gone():
 def test_beside_kueue_nothing_is_kept_to_be_told():
     """What was looked at waits for its explanation; where Kueue decides, nobody asks for that."""
     core = follower(*queues("1"), workload("a"), workload("b"))
-    BesideKueue(View(MemoryStore(), ()), core, lambda: BEGIN)._decide()
+    BesideKueue(View(MemoryStore(), ()), core, lambda: BEGIN).decide()
     assert core.in_order("cq") == ["team-a/b"]
     assert list(core.looked_at()) == []

@@ -52,8 +52,11 @@ class Core(Protocol):
     def catch_up(self, now: int) -> Pass[None]:
         """Apply the recorded changes; `now` is in milliseconds since the epoch."""
 
-    def decide(self, now: int) -> Decisions:
-        """Apply the recorded changes and return the decisions; `now` is in milliseconds since the epoch."""
+    def decide(self, now: int, *, goes_on: bool = False) -> Decisions:
+        """Apply the recorded changes and return the decisions; `now` is in milliseconds since the epoch.
+
+        `goes_on`: nothing is applied, and the decisions of the last call stand, although no object says so yet.
+        """
 
     def follow(self, now: int) -> None:
         """Apply the recorded changes, and what the time changes, without deciding; `now` as in `decide`."""

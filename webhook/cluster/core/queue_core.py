@@ -112,9 +112,10 @@ class QueueCore:
     def _in_order(self, obj: Object) -> Object:
         return in_order_of_arrival(obj, self._arrivals.get(str((obj.get("metadata") or {}).get("uid")), ""))
 
-    def decide(self, now: int) -> Decisions:
+    def decide(self, now: int, *, goes_on: bool = False) -> Decisions:
         """Apply the changes and decide. If nothing changed or was considered, `revision` stays the same."""
-        at_once(self.catch_up(now))
+        if not goes_on:
+            at_once(self.catch_up(now))
         if self._journal is not None:
             self._journal.round(self._state, self._rules, now)
         made = decide(self._state, self._rules, now, self._reporter, BUDGET)
