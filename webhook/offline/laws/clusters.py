@@ -161,4 +161,7 @@ def _workload(random: Random, at: int, queues: Sequence[str], *, whole: bool) ->
         count = random.randint(1, 3)
         least = random.randint(1, count) if not whole and number == 0 and random.random() < 0.2 else None
         sets.append(pod_set(f"set-{number}", count, random.randint(1, 4), least))
-    return workload(f"job-{at:02}", random.choice(queues), sets, random.randint(0, 3), random.randint(0, 5))
+    made = workload(f"job-{at:02}", random.choice(queues), sets, random.randint(0, 3), random.randint(0, 5))
+    if random.random() < 0.3:  # longer than a law is tried for, so that nobody is evicted for it
+        made["spec"]["maximumExecutionTimeSeconds"] = 3600 * random.randint(2, 30)
+    return made
