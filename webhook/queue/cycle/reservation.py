@@ -38,8 +38,8 @@ def begins(nomination: Nomination, pending_queues: Iterable[PendingQueue], usage
             run_time, admission = entry.workload.run_time, entry.admission
             if run_time is None or admission is None:
                 continue
-            if amounts := [(column, amount) for column, amount in entry.amounts if column in lacking]:
-                ends.append((admission.reserved_at + run_time, pending_queue.node, amounts))
+            if freed := [(column, amount) for column, amount in entry.amounts if column in lacking]:
+                ends.append((admission.reserved_at + run_time, pending_queue.node, freed))
     for end, holder, amounts in sorted(ends, key=_end):
         tree.remove(holder, amounts, usage)
         if all(amount <= tree.available(node.base + column, usage) for column, amount in lacking.items()):
