@@ -104,9 +104,12 @@ spec: {policyNames: [p], reason: r, expires: "2999-01-01"}
 """
 
 
-def policy(expression: str, *rules: dict, condition: str = "", bound: tuple = (), **match: object) -> str:
+def policy(
+    expression: str, *rules: dict, condition: str = "", bound: tuple = (), variable: tuple = (), **match: object
+) -> str:
     """A policy on Pods, expanded into job kinds, with its binding, which may be about less."""
     spec = {
+        "variables": [dict(zip(("name", "expression"), variable, strict=True))] if variable else [],
         "matchConstraints": {"resourceRules": list(rules), **match},
         "matchConditions": [{"name": "c", "expression": condition}] if condition else [],
         "validations": [{"expression": expression, "message": "refused"}],
@@ -145,7 +148,41 @@ def a_pytorch_job() -> dict:
             "spec": {"pytorchReplicaSpecs": roles}}  # fmt: skip
 
 
+def without_metadata() -> dict:
+    """A job of one worker, whose template has no metadata."""
+    job = a_pytorch_job()
+    roles = job["spec"]["pytorchReplicaSpecs"]
+    return {
+        **job,
+        "spec": {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": roles["Worker"]["template"]["spec"]}}}},
+    }
+
+
 JUDGED = {
+    "a comment in a variable": (
+        policy("variables.v", PODS, variable=("v", "object.spec.containers.size() == 2 // two")),
+        a_pytorch_job(),
+        "CREATE",
+    ),
+    "a comment in a condition": (policy("false", PODS, condition=f"{ASKS} // GPUs"), a_pytorch_job(), "CREATE"),
+    "a comment in a validation": (policy(f"{TOLERATES} // all", PODS), a_pytorch_job(), "CREATE"),
+    "a variable named pod": (
+        policy("size(variables.pod) == 2", PODS, variable=("pod", "object.spec.containers")),
+        a_job(),
+        "CREATE",
+    ),
+    "a variable of a macro named pod": (
+        policy("object.spec.containers.exists(pod, pod.name == object.spec.containers[0].name)", PODS),
+        a_pytorch_job(),
+        "CREATE",
+    ),
+    "a template without metadata": (policy("!has(object.metadata.labels)", PODS), without_metadata(), "CREATE"),
+    "a condition on a template without metadata": (
+        policy("false", PODS, condition="has(object.metadata) && has(object.metadata.labels)"),
+        without_metadata(),
+        "CREATE",
+    ),
+    "the kind of a template": (policy('object.kind == "Pod"', PODS), a_job(), "CREATE"),
     "a condition that holds for one template": (policy(TOLERATES, PODS, condition=ASKS), a_pytorch_job(), "CREATE"),
     "labels of the template": (
         policy("false", PODS, objectSelector={"matchLabels": {"own": "yes"}}),

@@ -6,6 +6,7 @@ Texts are changed at the offsets of parsed names, so strings and fields of the s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,11 @@ from webhook.offline.lint.reading.expressions import walk
 
 _MOST: Final = 20
 """How often variables are written into each other before it is given up."""
+_POD: Final = (
+    'dyn({{"apiVersion": dyn("v1"), "kind": dyn("Pod"), '
+    '"metadata": dyn(dyn({0}).?metadata.orValue({{}})), "spec": dyn(dyn({0}).?spec.orValue({{}}))}})'
+)
+"""A template as a Pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,23 @@ def templates_of(kind: JobKind) -> Templates:
     if len(kind.templates) == 1 and not {"*", "[]"} & set(kind.templates[0].path):
         return Templates(".".join(("object", *kind.templates[0].path)), many=False)
     return Templates(" + ".join(_list(template) for template in kind.templates), many=True)
+
+
+def as_pods(templates: Templates) -> Templates:
+    """Write the templates as the Pods that the engine makes of them: with a kind, and always with metadata."""
+    if templates.many:
+        return Templates(f"({templates.text}).map(t, {_POD.format('t')})", many=True)
+    return Templates(_POD.format(templates.text), many=False)
+
+
+def reads_all_of(text: str, known: Iterable[str]) -> bool:
+    """Return whether a text reads more of an object than the known fields. Raises CompileError where it is no CEL."""
+    nodes = list(walk(parser.parse(text, with_macros=False)))
+    named = ("object", "oldObject")
+    fields = {
+        n.operand.pos for n in nodes if isinstance(n, Select) and isinstance(n.operand, Ident) and n.field in known
+    }
+    return any(isinstance(n, Ident) and n.name in named and n.pos not in fields for n in nodes)
 
 
 def _list(template: Template) -> str:
@@ -79,10 +102,27 @@ def inlined(text: str, variables: dict[str, str]) -> str:
             at = node.operand.pos
             match = re.compile(rf"variables\s*\.\s*{re.escape(node.field)}").match(text, at)
             if match and node.field in variables:
-                text = f"{text[:at]}dyn({variables[node.field]}){text[match.end() :]}"
+                text = f"{text[:at]}dyn{grouped(variables[node.field])}{text[match.end() :]}"
     return text
 
 
+def identifiers(text: str) -> set[str]:
+    """Return all names in a text, those of macros' variables too. Raises CompileError where the text is no CEL."""
+    return {n.name for n in walk(parser.parse(text, with_macros=False)) if isinstance(n, Ident)}
+
+
+def unused(name: str, names: set[str]) -> str:
+    """Return the name, or a longer one where it is among the others."""
+    while name in names:
+        name += "_"
+    return name
+
+
 def grouped(text: str) -> str:
-    """Put a text into brackets; one that ends in a comment needs a line of its own."""
-    return f"({text}\n)" if "//" in text else f"({text})"
+    """Put a text into brackets."""
+    return f"({ended(text)})"
+
+
+def ended(text: str) -> str:
+    """Return a text behind which another one may stand: a comment at its end needs a line of its own."""
+    return f"{text}\n" if "//" in text else text

@@ -6,7 +6,7 @@ template. What has no native form is left out and reported. Nothing is loaded or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,18 @@ from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
-from webhook.offline.native_policies.expressions import Templates, grouped, inlined, renamed, templates_of
+from webhook.offline.native_policies.expressions import (
+    Templates,
+    as_pods,
+    ended,
+    grouped,
+    identifiers,
+    inlined,
+    reads_all_of,
+    renamed,
+    templates_of,
+    unused,
+)
 from webhook.offline.native_policies.mutations import for_template
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.policy_kinds import EXPAND, MODE, SETTINGS, SKIP, WARNING
@@ -168,6 +179,9 @@ def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
     spec = dict(policy.spec)
     spec["matchConstraints"] = _for_templates(spec.get("matchConstraints") or {}, kind)
     templates = templates_of(kind)
+    known = ("spec", "metadata") if kind.group in _BUILT_IN else ("spec",)  # of a custom kind, metadata may be absent
+    if any(reads_all_of(text, known) for text in _texts(spec)):
+        templates = as_pods(templates)
     if policy.mutating:
         _mutating(policy, spec, kind, templates)
     elif templates.many:
@@ -186,28 +200,52 @@ def _mutating(policy: Policy, spec: dict[str, Any], kind: JobKind, templates: Te
         raise NotPortable(
             "the lists of a custom kind may be atomic: a fragment would replace its containers, not merge"
         )
-    _of_one(spec, templates)
-    spec["mutations"] = [for_template(m, kind.templates[0].path, _as_pod) for m in spec["mutations"]]
+    as_pod = _of_one(spec, templates)
+    spec["mutations"] = [for_template(m, kind.templates[0].path, as_pod) for m in spec["mutations"]]
 
 
-def _of_one(spec: dict[str, Any], templates: Templates) -> None:
-    """Let the policy speak of the one template as `variables.pod`; conditions see no variables."""
+def _of_one(spec: dict[str, Any], templates: Templates) -> Callable[[str], str]:
+    """Let the policy speak of the one template as `variables.pod`; conditions see no variables.
+
+    Returns what renames the objects of an expression so.
+    """
+    names = _names(spec)
+    pod, old_pod = unused("pod", names), unused("oldPod", names)
+
+    def as_pod(text: str) -> str:
+        return renamed(renamed(text, f"variables.{old_pod}", "oldObject"), f"variables.{pod}")
+
     old = f"(oldObject == null ? null : {renamed(templates.text, 'oldObject')})"
-    declared = [{"name": "pod", "expression": templates.text}, {"name": "oldPod", "expression": old}]
-    declared += [{**v, "expression": _as_pod(v["expression"])} for v in spec.get("variables") or ()]
+    declared = [{"name": pod, "expression": templates.text}, {"name": old_pod, "expression": old}]
+    declared += [{**v, "expression": as_pod(v["expression"])} for v in spec.get("variables") or ()]
     spec["variables"] = declared
     worded = ("expression", "messageExpression")
     if "validations" in spec:
         spec["validations"] = [
-            {**v, **{field: _as_pod(v[field]) for field in worded if field in v}} for v in spec["validations"]
+            {**v, **{field: as_pod(v[field]) for field in worded if field in v}} for v in spec["validations"]
         ]
     if conditions := spec.get("matchConditions"):
         inline = (f"({templates.text})", old)
         spec["matchConditions"] = [{**c, "expression": _condition(c["expression"], *inline)} for c in conditions]
+    return as_pod
 
 
-def _as_pod(text: str) -> str:
-    return renamed(renamed(text, "variables.oldPod", "oldObject"), "variables.pod")
+def _texts(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the expressions that are asked of a template."""
+    for condition in spec.get("matchConditions") or ():
+        if _plain(condition["expression"]) not in WHOLE:
+            yield condition["expression"]
+    for item in (*(spec.get("variables") or ()), *(spec.get("validations") or ())):
+        yield item["expression"]
+        if item.get("messageExpression"):
+            yield item["messageExpression"]
+    for mutation in spec.get("mutations") or ():
+        yield from (mutation[form]["expression"] for form in ("applyConfiguration", "jsonPatch") if form in mutation)
+
+
+def _names(spec: Mapping[str, Any]) -> set[str]:
+    """Return the names that a policy declares or reads. Raises CompileError where an expression is no CEL."""
+    return {v["name"] for v in spec.get("variables") or ()}.union(*map(identifiers, _texts(spec)))
 
 
 def _condition(text: str, pod: str, old: str) -> str:
@@ -224,17 +262,18 @@ def _of_many(spec: dict[str, Any], templates: Templates) -> None:
     variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
     conditions = spec.get("matchConditions") or ()
     own = [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
+    pod = unused("pod", _names(spec))  # another name: it would be hidden by a macro's variable of the same one
     spec["variables"] = [{"name": "pods", "expression": templates.text}]
-    spec["validations"] = [_for_all(v, variables, own) for v in spec["validations"]]
+    spec["validations"] = [_for_all(v, variables, own, pod) for v in spec["validations"]]
     texts = [*own, *(v["expression"] for v in spec["validations"])]
     if any(renamed(text, "x", "oldObject") != text for text in texts):
         raise NotPortable("it reads oldObject, whose templates cannot be matched with the new ones")
     if conditions:
-        spec["matchConditions"] = [{**c, "expression": _exists(c["expression"], templates)} for c in conditions]
+        spec["matchConditions"] = [{**c, "expression": _exists(c["expression"], templates, pod)} for c in conditions]
 
 
-def _exists(text: str, templates: Templates) -> str:
-    return text if _plain(text) in WHOLE else f"({templates.text}).exists(pod, {renamed(text, 'pod')})"
+def _exists(text: str, templates: Templates, pod: str) -> str:
+    return text if _plain(text) in WHOLE else f"({templates.text}).exists({pod}, {ended(renamed(text, pod))})"
 
 
 def _for_templates(match: Mapping[str, Any], kind: JobKind) -> dict[str, Any]:
@@ -261,15 +300,17 @@ def _takes(rule: Mapping[str, Any], kind: JobKind, match: Mapping[str, Any]) -> 
     )
 
 
-def _for_all(validation: dict[str, Any], variables: dict[str, str], conditions: Iterable[str]) -> dict[str, Any]:
+def _for_all(
+    validation: dict[str, Any], variables: dict[str, str], conditions: Iterable[str], pod: str
+) -> dict[str, Any]:
     """Return the text for every template for which the conditions hold.
 
     A message that may concern one template only is left to `message`.
     """
-    text = renamed(inlined(validation["expression"], variables), "pod")
-    if asked := " && ".join(grouped(renamed(condition, "pod")) for condition in conditions):
+    text = renamed(inlined(validation["expression"], variables), pod)
+    if asked := " && ".join(grouped(renamed(condition, pod)) for condition in conditions):
         text = f"({asked}) ? {grouped(text)} : true"
-    made = {**validation, "expression": f"variables.pods.all(pod, {text})"}
+    made = {**validation, "expression": f"variables.pods.all({pod}, {ended(text)})"}
     made.pop("messageExpression", None)
     if not made.get("message"):
         made["message"] = "a pod template violates this policy"
