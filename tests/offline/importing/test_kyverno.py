@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.offline.running import Done, invoke
 from webhook import documents
 from webhook.cli import exits
+from webhook.cli.commands.policies.dry_run import dry_run_command
 from webhook.cli.commands.policies.import_policies import import_command
 from webhook.cli.commands.policies.lint import lint_command
 from webhook.cli.commands.policies.test import test as suites_command
@@ -208,6 +210,30 @@ def test_a_namespaced_policy_is_for_its_namespace(here):
     assert selector == [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a"]}]
 
 
+@pytest.mark.parametrize(
+    ("kind", "meta", "denied"),
+    [("ClusterRole", "", False), ("ConfigMap", ", namespace: team-a", True), ("ConfigMap", ", namespace: b", False)],
+)
+def test_a_namespaced_policy_leaves_cluster_wide_objects_alone(here, kind, meta, denied):
+    """It takes what is in its namespace, and no selector of namespaces leaves an object without one out."""
+    text = VALIDATING.replace("kind: V", "kind: NamespacedV").replace("{name: no", "{namespace: team-a, name: no")
+    text = text.replace("['']", "['*']").replace("[v1]", "['*']").replace("[pods]", "['*']")
+    Path("library/policy.yaml").write_text(text.replace("!object.spec.?hostNetwork.orValue(false)", "false"))
+    run()
+    group = "rbac.authorization.k8s.io/" if kind == "ClusterRole" else ""
+    Path("object.yaml").write_text(f"apiVersion: {group}v1\nkind: {kind}\nmetadata: {{name: team-a{meta}}}\n")
+    done = invoke(dry_run_command, "-p", "policies", "--allow-missing", "-f", "object.yaml", "-o", "json")
+    assert orjson.loads(done.stdout)["objects"][0]["allowed"] is not denied
+
+
+def test_a_policy_for_some_namespaces_does_not_look_into_templates(here):
+    """Kyverno adds no rules for pod controllers where a policy selects namespaces or objects."""
+    match = PODS.replace("{resourceRules", "{namespaceSelector: {matchLabels: {tier: x}}, resourceRules")
+    Path("library/policy.yaml").write_text(VALIDATING.replace(PODS, match))
+    run()
+    assert "pod-templates" not in Path("policies/no-host-network/policy.yaml").read_text()
+
+
 def test_operations_users_and_labels_of_namespaces_go_over(here):
     """What a test says of the request, and of namespaces, the case says too."""
     values = "{apiVersion: cli.kyverno.io/v1alpha1, kind: Values, globalValues: {request.operation: UPDATE},"
@@ -233,6 +259,18 @@ def test_names_of_conditions_become_qualified(here):
     (policy, _) = documents.read(Path("policies/no-host-network/policy.yaml").read_text())
     assert policy.at(("spec", "matchConditions", 0, "name")) == "Is-it-still-ours"
     assert invoke(lint_command, "policies").exit_code == exits.PASSED
+
+
+def test_conditions_whose_names_become_the_same_are_numbered(here):
+    """The API server takes no two conditions of one name."""
+    conditions = (
+        "[{name: is it ours, expression: 'has(object.spec)'}, {name: is it ours?, expression: 'has(object.kind)'}]"
+    )
+    text = VALIDATING.replace("  validations:", f"  matchConditions: {conditions}\n  validations:")
+    Path("library/policy.yaml").write_text(text)
+    assert run().exit_code == exits.PASSED
+    (policy, _) = documents.read(Path("policies/no-host-network/policy.yaml").read_text())
+    assert [c["name"] for c in policy.at(("spec", "matchConditions"))] == ["is-it-ours", "is-it-ours-2"]
 
 
 def test_a_test_is_of_the_policies_that_it_lists(here):

@@ -67,9 +67,11 @@ def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
     spec = document.value["spec"]
     made, told = {field: spec[field] for field in TAKEN if field in spec}, []
     if isinstance(conditions := made.get("matchConditions"), list):
-        made["matchConditions"] = [_qualified(condition) for condition in conditions]
+        made["matchConditions"] = _apart([_qualified(condition) for condition in conditions])
     if kind.startswith(NAMESPACED):
-        made["matchConstraints"] = within(made["matchConstraints"], str(document.at(("metadata", "namespace"))))
+        namespace = str(document.at(("metadata", "namespace")))
+        made["matchConstraints"] = within(made["matchConstraints"], namespace)
+        made["matchConditions"] = _apart([*(made.get("matchConditions") or ()), _inside(namespace)])
     native = NATIVE[kind.removeprefix(NAMESPACED)]
     metadata = {key: document.value["metadata"][key] for key in ("name", "labels", "annotations")
                 if key in document.value["metadata"]}  # fmt: skip
@@ -123,7 +125,8 @@ def expands(spec: Object) -> bool:
     """Return whether Kyverno looks into pod templates too: it does where a policy is for Pods and nothing else."""
     match = spec["matchConstraints"]
     rules = match.get("resourceRules")
-    if match.get("excludeResourceRules") or any(_map(match.get("objectSelector")).values()):
+    selectors = (_map(match.get(field)) for field in ("namespaceSelector", "objectSelector"))
+    if match.get("excludeResourceRules") or any(any(selector.values()) for selector in selectors):
         return False
     if (
         not isinstance(rules, list)
@@ -152,6 +155,11 @@ def within(match: Object, namespace: str) -> Object:
     }
 
 
+def _inside(namespace: str) -> Object:
+    """Return the match condition for requests of a namespace: a selector of namespaces takes cluster-wide objects."""
+    return {"name": "in-its-namespace", "expression": f'request.namespace == "{namespace}"'}
+
+
 def _qualified(condition: Any) -> Any:
     """Return a match condition with a name that the API server takes: Kyverno takes whole sentences."""
     name = _map(condition).get("name")
@@ -159,6 +167,21 @@ def _qualified(condition: Any) -> Any:
         return condition
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name)[:MOST_OF_A_NAME].strip("-")
     return {**condition, "name": plain or "condition"}
+
+
+def _apart(conditions: list[Any]) -> list[Any]:
+    """Give a number to a condition whose name another one has, as two sentences may have that begin alike."""
+    found: list[Any] = []
+    known: set[object] = set()
+    for condition in conditions:
+        given = name = str(_map(condition).get("name"))
+        number = 1
+        while name in known:
+            number += 1
+            name = f"{given[: MOST_OF_A_NAME - 3]}-{number}"
+        known.add(name)
+        found.append(condition if name == given else {**condition, "name": name})
+    return found
 
 
 def _map(value: Any) -> Object:
