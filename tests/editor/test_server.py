@@ -59,6 +59,22 @@ def test_what_an_editor_asks(tmp_path):
     assert "names: list(dyn)" in said.contents.value
 
 
+def test_fields_are_offered_on_the_line_behind_the_last_line_end(tmp_path):
+    """A file that is written line by line: there is no text at the cursor yet."""
+    begun = f"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n{MARK}"
+    text = placed(begun)[0]
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("policy.yaml", text)
+            where = editor.at("policy.yaml", begun)
+            return await editor.client.text_document_completion_async(lsp.CompletionParams(*where))
+
+    items = {item.label: item.text_edit.range for item in asyncio.run(go()).items}
+    assert {"metadata", "spec"} <= items.keys()
+    assert items["spec"] == lsp.Range(lsp.Position(2, 0), lsp.Position(2, 0))
+
+
 def test_columns_are_counted_as_the_editor_counts(tmp_path):
     """An editor that counts UTF-16 units is told of places behind a character that has two of them."""
     text = VALID.replace("c.image != ''", "c.name != '😀' && c.imag != ''")

@@ -89,7 +89,8 @@ class EditorServer(LanguageServer):
     def place(self, uri: str, position: lsp.Position) -> tuple[int, int]:
         """Return a position as line and column from 1, in characters."""
         document = self.workspace.get_text_document(uri)
-        inside = document.position_codec.position_from_client_units(document.lines, position)
+        lines = [*document.lines, ""]  # an editor counts the line behind the last line's end too
+        inside = document.position_codec.position_from_client_units(lines, position)
         return inside.line + 1, inside.character + 1
 
     def look(self, uri: str) -> None:
