@@ -271,3 +271,34 @@ def test_fields_of_a_wrong_type_are_told(here, name, value):
     Path("library", name).write_text(text[: text.index("spec:")] + f"spec: {value}\n")
     done = run()
     assert done.exit_code in (exits.PASSED, exits.FAILED), done
+
+
+def test_defaults_of_parameters_are_filled_in(here):
+    """Gatekeeper's constraints get them from the API server as they are stored."""
+    schema = "{type: object, properties: {most: {type: integer, default: 3}, kinds: {type: array, items: SCHEMA}}}"
+    schema = schema.replace("SCHEMA", "{type: object, properties: {kind: {type: string, default: any}}}")
+    Path("library/template.yaml").write_text(
+        TEMPLATE.replace("{type: object, properties: {most: {type: integer}}}", schema)
+    )
+    Path("library/constraint.yaml").write_text(CONSTRAINT.replace("{most: 3}", "{kinds: [{}, {kind: a}]}"))
+    assert run().exit_code == exits.PASSED
+    (_, constraint) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())
+    wanted = {"most": 3, "kinds": [{"kind": "any"}, {"kind": "a"}]}
+    assert constraint.at(("spec", "parameters")) == wanted
+    assert invoke(suites_command, "policies").exit_code == exits.PASSED
+
+
+def test_a_schema_without_types_gets_them(here):
+    """Early versions of templates need none; a CRD is refused without."""
+    schema = "{properties: {most: {type: integer}, names: {items: {}}, limits: {additionalProperties: {type: string}}}}"
+    text = TEMPLATE.replace("gatekeeper.sh/v1", "gatekeeper.sh/v1beta1")
+    Path("library/template.yaml").write_text(
+        text.replace("{type: object, properties: {most: {type: integer}}}", schema)
+    )
+    assert run().exit_code == exits.PASSED
+    (_, crd) = documents.read(Path("policies/maxreplicas/policy.yaml").read_text())
+    whole = crd.at(("spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec", "properties"))
+    found = whole["parameters"]
+    assert (found["type"], found["properties"]["names"]["type"]) == ("object", "array")
+    assert found["properties"]["names"]["items"] == {"x-kubernetes-preserve-unknown-fields": True}
+    assert found["properties"]["limits"]["type"] == "object"

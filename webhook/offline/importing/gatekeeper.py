@@ -11,6 +11,7 @@ from typing import Any, Final
 from webhook.documents import Document, Path
 from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
 from webhook.offline.importing.matching import bound_rules, selectors, unsupported
+from webhook.offline.importing.parameters import ANYTHING, defaulted, structural
 from webhook.policy.loading.list_items import below
 from webhook.policy.loading.policy_kinds import BINDING, GROUP, VALIDATING
 
@@ -60,7 +61,7 @@ def converted(
         if reasons := list(_obstacles(constraint)):
             told += [ImportNote(constraint.place(path), Fate.LEFT_OUT, kept, why) for path, why in reasons]
             continue
-        files[f"{stem}.yaml"] = _bound(constraint, name, stem)
+        files[f"{stem}.yaml"] = _bound(constraint, name, stem, _schema(template))
         rules += bound_rules(constraint.at(("spec", "match")) or {})
     if not files:
         why = (
@@ -120,10 +121,8 @@ def _shifted(path: Path, by: int) -> Path:
 def _crd(template: Document) -> Document:
     """Return the CRD of a template's constraints, as parameters of the policy."""
     kind = _kind(template)
-    schema = template.at(("spec", "crd", "spec", "validation", "openAPIV3Schema"))
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    properties = {"parameters": schema or anything, "match": anything, "enforcementAction": {"type": "string"}}
-    properties["scopedEnforcementActions"] = {"type": "array", "items": anything}
+    properties = {"parameters": _schema(template), "match": ANYTHING, "enforcementAction": {"type": "string"}}
+    properties["scopedEnforcementActions"] = {"type": "array", "items": ANYTHING}
     whole = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
     version = {"name": PARAM_VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
     names = {"kind": kind, "listKind": f"{kind}List", "plural": kind.lower(), "singular": kind.lower()}
@@ -133,7 +132,12 @@ def _crd(template: Document) -> Document:
     return Document({**value, "metadata": metadata, "spec": spec}, template.file)
 
 
-def _bound(constraint: Document, policy: str, stem: str) -> tuple[Document, ...]:
+def _schema(template: Document) -> Object:
+    schema: Object = structural(template.at(("spec", "crd", "spec", "validation", "openAPIV3Schema")) or ANYTHING)
+    return schema
+
+
+def _bound(constraint: Document, policy: str, stem: str, schema: Object) -> tuple[Document, ...]:
     """Return a constraint, by the name of its file, and the binding that applies the policy with it."""
     match = constraint.at(("spec", "match")) or {}
     spec: Object = {
@@ -145,6 +149,9 @@ def _bound(constraint: Document, policy: str, stem: str) -> tuple[Document, ...]
     binding = {"apiVersion": f"{GROUP}/v1", "kind": f"{VALIDATING}{BINDING}"}
     kept = {**constraint.value, "apiVersion": f"{CONSTRAINTS}/{PARAM_VERSION}"}
     kept["metadata"] = {**constraint.value["metadata"], "name": stem}
+    if "parameters" in constraint.value["spec"]:
+        filled = defaulted(constraint.value["spec"]["parameters"], schema)
+        kept["spec"] = {**constraint.value["spec"], "parameters": filled}
     named = {"metadata": {"name": f"{policy}-{stem}"}, "spec": spec}
     return Document({**binding, **named}, constraint.file), Document(kept, constraint.file)
 
