@@ -5,10 +5,12 @@ import signal
 
 import pytest
 from lsprotocol import types as lsp
+from pygls.workspace import Workspace
 
 from tests.editor.driver import editing
 from tests.editor.marked import MARK, POLICY, placed
 from tests.patience import until
+from webhook.diagnostics import Diagnostic, Place, Severity
 from webhook.editor.server import made
 
 VALID = POLICY.replace("EXPRESSION", "object.spec.containers.all(c, c.image != '')")
@@ -57,6 +59,41 @@ def test_what_an_editor_asks(tmp_path):
     assert (item.detail, item.kind) == ("list", lsp.CompletionItemKind.Field)
     assert [place.range.start.line for place in defined] == [text.splitlines().index("  - name: names")]
     assert "names: list(dyn)" in said.contents.value
+
+
+def test_what_was_not_saved_or_is_gone_is_told_no_more(tmp_path):
+    """A document that is closed is as it is on the disk; one that was deleted has no findings."""
+
+    async def go():
+        async with editing(tmp_path) as editor:
+            editor.open("policy.yaml", VALID)
+            editor.open("other.yaml", "a: [")
+            await editor.codes("other.yaml", {"YAML001"})
+            editor.write("policy.yaml", "a: [")
+            await editor.codes("policy.yaml", {"YAML001"})
+            (tmp_path / "other.yaml").unlink()
+            for name in ("policy.yaml", "other.yaml"):
+                where = lsp.TextDocumentIdentifier(editor.uri(name))
+                editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(where))
+            await until(
+                lambda: not any(d.code == "YAML001" for found in editor.told.values() for d in found), "no findings"
+            )
+
+    asyncio.run(go())
+
+
+def test_findings_of_a_deleted_file_go_when_the_repository_is_linted_again(tmp_path):
+    """An editor keeps what it was told last of a file."""
+    server, told = made(), {}
+    server.protocol._workspace = Workspace(tmp_path.as_uri())
+    server.text_document_publish_diagnostics = lambda params: told.update({params.uri: params.diagnostics})
+    file = tmp_path / "gone.yaml"
+    file.write_text("a: 1\n")
+    server.take(tmp_path, [Diagnostic("QUE001", Place("gone.yaml", 1, 1, 1), "wrong", Severity.ERROR)])
+    assert len(told[file.as_uri()]) == 1
+    file.unlink()
+    server.take(tmp_path, [])
+    assert told[file.as_uri()] == []
 
 
 def test_fields_are_offered_on_the_line_behind_the_last_line_end(tmp_path):

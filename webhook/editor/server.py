@@ -100,6 +100,16 @@ class EditorServer(LanguageServer):
         kept = tuple(finding for finding in self.linted.get(path, ()) if stays(finding))
         self.publish(uri, (*report.findings, *kept))
 
+    def forget_if_gone(self, uri: str) -> bool:
+        """Read a document from the disk that the editor does not hold; return whether it is not there any more."""
+        path = _path(uri)
+        self.policies.reread(path)
+        if path in self.policies.files:
+            return False
+        self.linted.pop(path, None)
+        self.publish(uri, ())
+        return True
+
     async def look_later(self, uri: str) -> None:
         """Look at a document when the person pauses."""
         await asyncio.sleep(PAUSE)
@@ -158,8 +168,11 @@ class EditorServer(LanguageServer):
         for finding in findings:
             by_file.setdefault((folder / finding.place.file).resolve(), []).append(finding)
         for path, found in by_file.items():
-            self.linted[path] = tuple(found)
             uri = str(from_fs_path(str(path)))
+            if not path.is_file() and uri not in self.workspace.text_documents:
+                self.forget_if_gone(uri)
+                continue
+            self.linted[path] = tuple(found)
             if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == self.source(uri):
                 self.publish(uri, found)
 
@@ -219,7 +232,11 @@ def _follow(server: EditorServer) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: lsp.DidCloseTextDocumentParams) -> None:
-        server.policies.reread(_path(params.text_document.uri))
+        uri = params.text_document.uri
+        if (before := server.pauses.pop(uri, None)) is not None:
+            before.cancel()
+        if not server.forget_if_gone(uri):  # what was typed may not have been saved
+            server.look(uri)
 
     @server.feature(lsp.SHUTDOWN)
     async def ended(_: None) -> None:
@@ -231,7 +248,7 @@ def _follow(server: EditorServer) -> None:
     def moved(params: lsp.DidChangeWatchedFilesParams) -> None:
         for change in params.changes:
             if change.uri not in server.workspace.text_documents and _path(change.uri).suffix in SUFFIXES:
-                server.policies.reread(_path(change.uri))
+                server.forget_if_gone(change.uri)
 
 
 def _complete(server: EditorServer) -> None:
