@@ -200,6 +200,9 @@ def _mutating(policy: Policy, spec: dict[str, Any], kind: JobKind, templates: Te
         raise NotPortable(
             "the lists of a custom kind may be atomic: a fragment would replace its containers, not merge"
         )
+    patches = [m["jsonPatch"]["expression"] for m in spec["mutations"] if "jsonPatch" in m]
+    if kind.group not in _BUILT_IN and any("/metadata" in text for text in patches):
+        raise NotPortable("the templates of a custom kind may have no metadata: a patch below it would fail")
     as_pod = _of_one(spec, templates)
     spec["mutations"] = [for_template(m, kind.templates[0].path, as_pod) for m in spec["mutations"]]
 
