@@ -237,6 +237,28 @@ def test_what_a_native_policy_cannot_tell_apart_is_told(text, reason):
     assert reason in {why for _, why in native_of(text).left_out}
 
 
+@pytest.mark.parametrize(
+    ("ref", "names"),
+    [
+        ({"name": "one", "namespace": "s", "parameterNotFoundAction": "Deny"}, ["one"]),
+        ({"name": "one", "parameterNotFoundAction": "Deny"}, ["one", "one"]),
+        ({"selector": {"matchLabels": {"a": "b"}}, "parameterNotFoundAction": "Deny"}, ["two"]),
+    ],
+)
+def test_parameters_in_the_files_go_along(ref, names):
+    """Without them in the cluster an API server would deny everything."""
+    text = policy("false", PODS).replace("spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1)
+    text = text.replace("policyName: p\n", f"policyName: p\n  paramRef: {ref}\n")
+    maps = [("one", "s"), ("one", "t"), ("two", "s")]
+    for name, namespace in maps:
+        labels = "{a: b}" if name == "two" else "{}"
+        metadata = f"{{name: {name}, namespace: {namespace}, labels: {labels}}}"
+        text += f"---\n{{apiVersion: v1, kind: ConfigMap, metadata: {metadata}}}\n"
+    made = native_of(text).objects
+    assert [o["metadata"]["name"] for o in made if o["kind"] == "ConfigMap"] == names
+    assert [o["kind"] for o in made[: len(names)]] == ["ConfigMap"] * len(names)
+
+
 def test_an_exception_that_has_expired_is_no_reason():
     """It exempts nothing any more."""
     text = JUDGED["an exception"][0].replace("2999", "2020")

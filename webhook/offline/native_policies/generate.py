@@ -32,6 +32,7 @@ from webhook.offline.native_policies.expressions import (
     unused,
 )
 from webhook.offline.native_policies.mutations import for_template
+from webhook.offline.native_policies.parameters import parameters
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.policy_kinds import EXPAND, MODE, SETTINGS, SKIP, WARNING
 from webhook.policy.match_resources import ResourceOperation, ResourceRule
@@ -52,7 +53,7 @@ _SYSTEM: Final = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-s
 
 @dataclass(frozen=True, slots=True)
 class NativePolicies:
-    """The objects to apply, and (policy or kind, reason) of what was left out."""
+    """The objects to apply, parameters first, and (policy or kind, reason) of what was left out."""
 
     objects: tuple[dict[str, Any], ...]
     left_out: tuple[tuple[str, str], ...]
@@ -87,7 +88,7 @@ def native_policies(bundle: Bundle, bindings: Iterable[dict[str, Any]], now: flo
             else:
                 found = list(_bound(policy, native, known, kind))
                 objects += [native, *found] if found else []
-    return NativePolicies(tuple(objects), tuple(left_out))
+    return NativePolicies((*parameters(bundle.objects, objects), *objects), tuple(left_out))
 
 
 def _exempted(bundle: Bundle, now: float) -> dict[str, str]:

@@ -44,8 +44,8 @@ def generate_command() -> None:
 def native(paths: tuple[Path, ...]) -> None:
     """Write the policies in PATHS as native policies of the API server, expanded by kind, as YAML.
 
-    They still apply while the webhook is unavailable. Policies without a native form are listed on standard error.
-    Default PATHS: those of .sluice.yaml, else policies.
+    They still apply while the webhook is unavailable. Parameters in the files are written too. Policies without a
+    native form are listed on standard error. Default PATHS: those of .sluice.yaml, else policies.
 
     Exit code 2: a file cannot be used, 3: no policy has a native form.
     """
