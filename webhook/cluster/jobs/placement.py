@@ -73,10 +73,11 @@ def started(
 ) -> Object:
     """Return the job unsuspended, its templates bound to the nodes of the flavors that the admission names.
 
-    Node labels go into `nodeSelector` (the job's own keys stay), tolerations are added, then what its admission checks
-    want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller. Its pods say whose they are.
-    Kueue does the same (pkg/podset). A Pod may get all that while it is gated (KEP-3838), and loses the gate in the
-    same write. `marked` writes its role on a pod of a group; `labelled` its queues. Raises PlacementConflict.
+    Node labels go into `nodeSelector` (and win over what the job says since it was admitted), tolerations are added,
+    then what its admission checks want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller.
+    Its pods say whose they are. Kueue does the same (pkg/podset). A Pod may get all that while it is gated (KEP-3838),
+    and loses the gate in the same write. `marked` writes its role on a pod of a group; `labelled` its queues.
+    Raises PlacementConflict.
     """
     kind = described.kind
     out = kind.spread(job) if kind.spread else job
@@ -222,6 +223,21 @@ def is_bigger(described: Job, workload: Object) -> bool:
     return any(pods.count > granted.get(pods.name, pods.count) for pods in described.pod_sets)
 
 
+def asks_more(draft: Object, workload: Object) -> bool:
+    """Return whether pods of a job would request more than its Workload: `draft` is the one that it would get now."""
+    before = {p.get("name"): _pod_requests(p) for p in at(workload, ("spec", "podSets")) or []}
+    return any(
+        amount > before[pods["name"]].get(resource, 0)
+        for pods in draft["spec"]["podSets"]
+        if pods["name"] in before
+        for resource, amount in _pod_requests(pods).items()
+    )
+
+
+def _pod_requests(pod_set: Mapping[str, Any]) -> dict[str, int]:
+    return pod_requests(at(pod_set, ("template", "spec")) or {})
+
+
 def fits(described: Job, workload: Object) -> bool:
     """Return whether a Workload that somebody else made is of the job's size: its pod sets, their pods and requests."""
     theirs = at(workload, ("spec", "podSets")) or []
@@ -249,7 +265,7 @@ def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:
         tolerations += at(flavor, ("spec", "tolerations")) or []
     spec = _at(job, path) or {}
     if labels:
-        job = _with(job, (*path, "nodeSelector"), {**labels, **(spec.get("nodeSelector") or {})})
+        job = _with(job, (*path, "nodeSelector"), {**(spec.get("nodeSelector") or {}), **labels})
     own = spec.get("tolerations") or []
     if new := [t for t in tolerations if t not in own]:
         job = _with(job, (*path, "tolerations"), [*own, *new])
