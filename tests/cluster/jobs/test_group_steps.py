@@ -54,6 +54,7 @@ def workload(*conditions, count=2, owners=("a", "b"), kind="Pod", leaving=False,
 
 ADMITTED = ("QuotaReserved", "Admitted")
 EVICTED = (*ADMITTED, "Evicted=Preempted")
+REPLACES = {"type": "WaitingForReplacementPods", "status": "True"}
 
 
 @pytest.mark.parametrize(
@@ -163,3 +164,19 @@ def test_the_next_step_of_a_group(pods, there, step, about):
 def test_a_group_says_that_it_waits_for_other_pods(pods, there, told):
     """In Kueue's words, by a condition that keeps it out of its queue."""
     assert replacement(places(pods, there), there) == told
+
+
+def test_a_pod_that_only_says_the_role_of_smaller_ones_waits():
+    """Anybody may write a role on a pod: what requests more than the pods of that role is not let go in their place."""
+    small, big = (
+        merge(
+            member(name, gated=True), {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+        )
+        for name, cpu in (("a", "1"), ("b", "64"))
+    )
+    pods = [merge(pod, {"metadata": {"annotations": {"kueue.x-k8s.io/role-hash": ROLE}}}) for pod in (small, big)]
+    admitted = workload(*ADMITTED)
+    admitted["spec"]["podSets"] = [{"name": ROLE, "count": 2, "template": {"spec": small["spec"]}}]
+    assert group_step(pods, admitted) == (GroupStep.TELL, ())
+    told = merge(admitted, {"status": {"conditions": [*admitted["status"]["conditions"], REPLACES]}})
+    assert group_step(pods, told) == (GroupStep.START, [pods[0]])

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from webhook.api.requests import pod_requests
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
@@ -75,7 +76,8 @@ Next = tuple[GroupStep, Sequence[Object]]
 class Places:
     """The pods of a group in the places of its Workload, by role: who has one, who is too many, whom others replaced.
 
-    Those of a role that it does not have wait; one that was deleted is replaced.
+    Those of a role that it does not have wait, and so do those that request more than their role has: anybody may write
+    the role on a pod. One that was deleted is replaced.
 
     `absent` is the number of places that wait for another pod.
     """
@@ -122,7 +124,7 @@ def places(pods: Iterable[Object], workload: Object) -> Places:
     replaced: list[Object] = []
     absent = 0
     for role, count in counts(workload).items():
-        mine = [pod for pod in pods if role_of(pod) == role]
+        mine = [pod for pod in pods if role_of(pod) == role and not _is_too_big(pod, workload)]
         able = staying(pod for pod in mine if may_run(pod))
         lost = staying(reversed([pod for pod in mine if not may_run(pod)]))
         left = max(0, count - len(able))
@@ -132,6 +134,16 @@ def places(pods: Iterable[Object], workload: Object) -> Places:
         absent += bool(count and not able) if says(pods, FAST) else left
     replaced += [pod for pod in pods if role_of(pod) not in counts(workload) and not may_run(pod)]
     return Places(kept, spare, replaced, absent)
+
+
+def _is_too_big(pod: Object, workload: Object) -> bool:
+    """Return whether a waiting pod requests more than the pods of its role; those of a parent are as it makes them."""
+    if not waits(pod) or not by_pods(workload):
+        return False
+    role = role_of(pod)
+    sets = [pods for pods in at(workload, ("spec", "podSets")) or () if pods.get("name") == role]
+    granted = pod_requests(at(sets[0], ("template", "spec")) or {}) if sets else {}
+    return any(amount > granted.get(name, 0) for name, amount in pod_requests(pod.get("spec") or {}).items())
 
 
 def replacement(found: Places, workload: Object) -> Told | None:
