@@ -10,7 +10,7 @@ from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import FLAVOR, cluster_queue, local_queue, namespace, reading, workload
 from tests.patience import until
 from webhook.config import PageMode
-from webhook.dashboard.web.access import LASTS, Sessions
+from webhook.dashboard.web.access import LASTS, Access, PageReader, Sessions
 from webhook.store.errors import Unavailable
 from webhook.store.memory import MemoryStore
 
@@ -192,6 +192,72 @@ def test_a_session_ends(later, known):
         return sessions.reader(opened[0])
 
     assert (asyncio.run(go()) is not None) is known
+
+
+def test_nobody_logs_others_out():
+    """Who logs in a thousand times ends his own oldest sessions."""
+
+    async def go():
+        sessions = Sessions(Store(), lambda: 0.0)
+        ann, _ = await sessions.open("ann-secret")
+        eves = [(await sessions.open("eve-secret"))[0] for _ in range(1000)]
+        return sessions.reader(ann), [sessions.reader(secret) is not None for secret in (eves[0], eves[-1])]
+
+    reader, eves = asyncio.run(go())
+    assert reader.user == "ann"
+    assert eves == [False, True]
+
+
+def test_many_answers_at_once_ask_for_a_right_once():
+    """Thirty-two answers for one reader ask about a namespace once, so that others need not wait behind them."""
+
+    class Slow(Store):
+        async def create(self, obj, *, dry_run=False):
+            await asyncio.sleep(0.001)
+            return await super().create(obj, dry_run=dry_run)
+
+    async def go():
+        store = Slow()
+        access, eve = Access(store, lambda: 0.0), PageReader("eve")
+        names = [f"n{number}" for number in range(20)]
+        await asyncio.gather(*(access.sees(eve, "workloads", names) for _ in range(32)))
+        return store.asked
+
+    asked = asyncio.run(go())
+    assert len(set(asked)) == 21
+    assert len(asked) < 100  # not 672: only those that are under way at the same time may be asked twice
+
+
+def test_one_reader_does_not_keep_others_out(tmp_path, policies):  # noqa: F811
+    """Of the answers that are made at once only some are for one person: the rest is asked to come again."""
+
+    async def visit(person, page):
+        await person.log_in("eve-secret")
+        room = asyncio.Event()
+        create = page.store.create
+
+        async def slow(obj, *, dry_run=False):
+            if obj["kind"] == "SubjectAccessReview" and obj["spec"]["user"] == "eve":
+                await room.wait()
+            return await create(obj, dry_run=dry_run)
+
+        page.store.create = slow
+        eves = [asyncio.create_task(person.get(f"/ui/api/cluster?offset={number}")) for number in range(32)]
+        await asyncio.wait(eves, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(connector=page.session.connector, connector_owner=False, cookie_jar=jar) as s:
+            ann = Person(page, s)
+            await ann.log_in("ann-secret")
+            answer = asyncio.create_task(ann.get("/ui/api/policies"))
+            await asyncio.wait([answer], timeout=0.5)
+            refused = answer.done() and answer.result()[0] == 503
+            room.set()
+            await answer
+        return [status for status, _ in await asyncio.gather(*eves)], refused
+
+    statuses, refused = visited(tmp_path, policies, visit)
+    assert (statuses.count(200), statuses.count(503)) == (8, 24)
+    assert not refused
 
 
 def test_an_api_server_that_is_away(tmp_path, policies):  # noqa: F811

@@ -29,6 +29,8 @@ NAMESPACES: Final = 500
 LASTS: Final = 3600.0
 """Seconds after which one has to log in again: a token may be taken back."""
 SESSIONS: Final = 1000
+OWN_SESSIONS: Final = 20
+"""Of one person: who logs in more often ends his own oldest session, and nobody else's."""
 LONGEST: Final = 16 * 1024
 """Bytes of a token."""
 
@@ -67,16 +69,21 @@ class Access:
             user=reader.user, groups=reader.groups, extra=reader.extra, user_uid=reader.uid, verb="get",
             group=group, resource=resource, namespace=namespace,
         )  # fmt: skip
-        found = self._answers.get(check)
-        if found is not None and found[1] > self._clock():
-            return found[0]
+        if (known := self._known(check)) is not None:
+            return known
         async with self._room:
+            if (known := self._known(check)) is not None:  # another answer of the same reader asked meanwhile
+                return known
             allowed = await self._ask(check)
         self._answers[check] = allowed, self._clock() + REMEMBER
         self._answers.move_to_end(check)
         if len(self._answers) > REMEMBERED:
             self._answers.popitem(last=False)
         return allowed
+
+    def _known(self, check: Check) -> bool | None:
+        found = self._answers.get(check)
+        return found[0] if found is not None and found[1] > self._clock() else None
 
     async def sees(self, reader: PageReader, resource: str, namespaces: Iterable[str]) -> Sees:
         """Return what tells of which of some namespaces a reader may see the objects of a resource."""
@@ -118,6 +125,9 @@ class Sessions:
         reader = _reader(review.get("status") or {})
         if reader is None:
             return None
+        own = [secret for secret, (who, _) in self._open.items() if who.user == reader.user]
+        if len(own) >= OWN_SESSIONS:
+            del self._open[own[0]]
         secret = token_urlsafe(32)
         self._open[secret] = reader, self._clock() + LASTS
         if len(self._open) > SESSIONS:

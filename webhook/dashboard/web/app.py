@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 32
 """Answers under way at the same time; more are asked to come again."""
+OF_ONE: Final = 8
+"""Of these for one person who has logged in, so that nobody keeps the others out."""
 COOKIE: Final = "sluice-session"
 SAFE: Final = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -123,7 +125,8 @@ class DashboardApp:
         key = reader, request.rel_url.raw_path_qs
         task = self._making.get(key)
         if task is None:
-            if self._under_way >= AT_ONCE:
+            of_one = sum(who == reader for who, _ in self._making)
+            if self._under_way >= AT_ONCE or (of_one >= OF_ONE and not reader.anybody):
                 raise StatusError("too many requests at once", 503, "busy")
             self._under_way += 1
             task = self._making[key] = asyncio.create_task(
