@@ -16,6 +16,7 @@ from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job, JobPodSet
 from webhook.jobs.owners import controller_of
 from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
+from webhook.kube.gvk import POD, gvk_of
 
 PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
 """Annotation of a pod: the kind of its parent, as in `integrations.frameworks`."""
@@ -49,8 +50,8 @@ class Parent:
 
 
 def parent_of(pod: Object) -> tuple[str, str] | None:
-    """Return kind and name of a pod's parent, None if it has none."""
-    kind = _KIND_OF.get(annotation(pod, PARENT))
+    """Return kind and name of a pod's parent, None if it has none, or is no pod: anybody may annotate a job."""
+    kind = _KIND_OF.get(annotation(pod, PARENT)) if gvk_of(pod) == POD else None
     name = _PARENTS[kind].name_of(pod) if kind else ""
     return (kind, name) if kind and name else None
 

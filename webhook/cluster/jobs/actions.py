@@ -29,7 +29,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, PRIORI
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.lifecycle import owned_pods
-from webhook.cluster.jobs.managed import IS_GROUP, key_of_job
+from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
 from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 NOT_COMPOSED: Final = "ErrWorkloadCompose"
 """Why an Event tells that a job has no Workload, or an old one."""
-OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES})
-"""Annotations of a Workload that are not its job's."""
+OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES, IS_GROUP, GROUP_INDEX, OWNER_KIND, OWNER_NAME})
+"""Annotations of a Workload that are not its job's, whatever the job says: by some it is found when it is evicted."""
 
 
 class Actions:

@@ -50,6 +50,10 @@ class JobKey:
 
 IS_GROUP: Final = "kueue.x-k8s.io/is-group-workload"
 """The annotation, "true", of a Workload that belongs to a group of pods."""
+OWNER_KIND: Final = "kueue.x-k8s.io/job-owner-gvk"
+OWNER_NAME: Final = "kueue.x-k8s.io/job-owner-name"
+GROUP_INDEX: Final = "kueue.x-k8s.io/component-workload-index"
+"""Annotations of a Workload: of what it is the group, and which of its groups."""
 OF_GROUP: Final = "group"
 """Stands for the uid in the key of a group of pods, which is no object."""
 OF_PARENT: Final = "parent"

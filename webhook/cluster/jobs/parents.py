@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
 from webhook.api.job_to_workload import shared_reference, workload_name
 from webhook.api.snapshot.workload import ON_HOLD, is_on_hold
@@ -17,7 +16,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
-from webhook.cluster.jobs.managed import IS_GROUP, JobKey, ManagedJobs
+from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, JobKey, ManagedJobs
 from webhook.cluster.jobs.steps import DIGEST, JobStep, gone
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
@@ -37,11 +36,6 @@ from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
-
-OWNER_KIND: Final = "kueue.x-k8s.io/job-owner-gvk"
-OWNER_NAME: Final = "kueue.x-k8s.io/job-owner-name"
-INDEX: Final = "kueue.x-k8s.io/component-workload-index"
-"""Annotations of a Workload: of what it is the group, and which of its groups."""
 
 
 class PodParents:
@@ -125,7 +119,7 @@ class PodParents:
         """
         if any(is_running(pod) for pod in pods) or holds(workload, FINISHED):
             return
-        if annotation(workload, INDEX):
+        if annotation(workload, GROUP_INDEX):
             await self._actions.drop(parent, workload)
         elif not is_on_hold(workload):
             message = f"{parent['kind']} scaled to zero; workload on hold"
@@ -152,4 +146,4 @@ def _is_owned(workload: Object, parent: Object) -> bool:
 def _marks(parent: Object, group: PodGroup) -> dict[str, str]:
     kind = f"{parent['apiVersion']}, Kind={parent['kind']}"
     marks = {OWNER_KIND: kind, OWNER_NAME: parent["metadata"]["name"]}
-    return {**marks, INDEX: group.index} if group.index else marks
+    return {**marks, GROUP_INDEX: group.index} if group.index else marks
