@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.small_cluster import job, queues, small_cluster
+from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 
 PRIORITY = "kueue.x-k8s.io/priority-class"
 HIGH = {
@@ -47,3 +47,19 @@ def test_a_job_is_preempted_whatever_it_says_that_it_is(labels, annotations):
             return (await w.job("low"))["spec"]["suspend"], w.kubelet.peak
 
     assert asyncio.run(go()) == (True, 2.0)
+
+
+def test_a_job_that_names_another_workload_gives_its_own_back():
+    """Whoever suspends his job and names a Workload that is not there holds no quota until it comes."""
+
+    async def go():
+        async with small_cluster(*queues("2"), seconds=None) as w:
+            await w.create(job("first", "2"))
+            await w.until_runs("first")
+            named = {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "none"}}
+            await w.store.patch(JOB, "first", "team-a", {"metadata": named, "spec": {"suspend": True}})
+            await w.create(job("second", "2"))
+            await w.until_runs("second")
+            return (await w.job("first"))["spec"]["suspend"], await w.workload("first"), w.kubelet.peak
+
+    assert asyncio.run(go()) == (True, None, 2.0)

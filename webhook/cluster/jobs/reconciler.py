@@ -131,7 +131,8 @@ class Reconciler:
             return None
         if gone(job) and not described.kind.gate:
             return await self._with_leaving_job(key)
-        for other in surplus:
+        rests = bool(described.suspended) and not still_there(job)
+        for other in surplus if rests or not self.workloads.named(job) else ():
             await self.actions.drop(job, other)
         try:
             step, workload = self._next(key, job, described, workload)

@@ -60,11 +60,13 @@ class JobWorkloads:
         """Return the Workload of a job, and those that it has besides and that have not ended.
 
         An elastic job has several, none of which is too many; `slices.py` tells which is which.
-        It is the one that the job names; else the one of our name; else the oldest, which an older Kueue has named.
+        It is the one that the job names, even if it had another before; else the one of our name; else the oldest,
+        which an older Kueue has named.
         """
-        if name := self.named(job):
-            return self._prebuilt(key, name), ()
-        mine = self.of(key)
+        name, mine = self.named(job), self.of(key)
+        if name:
+            other = () if is_elastic(job) else (w for w in mine if key_of(w)[1] != name and not holds(w, FINISHED))
+            return self._prebuilt(key, name), tuple(other)
         if is_elastic(job):
             return None, ()
         own = next((w for w in mine if key_of(w)[1] == key.workload), mine[0] if mine else None)
