@@ -94,7 +94,7 @@ def test_the_rendered_configuration_is_one_that_serve_reads(rendered, tmp_path):
 def test_settings_are_those_that_the_chart_does_not_write(tmp_path):
     """No key can stand twice in the file: the schema refuses each that the chart writes; a default may be replaced."""
     given = ["settings.shutdownDelay=9", "ui.enabled=true", "visibility.enabled=true", "journal.enabled=true"]
-    given += ["tls.clients.secret=api", "tls.clients.names={kube-apiserver}"]
+    given += ["tls.clients.secret=api", "tls.clients.names={kube-apiserver}", "never={ci}"]
     config = configuration_of(tmp_path, *(f"--set={value}" for value in given), of_kueue(tmp_path))
     assert config.shutdown_delay == 9
     (file,) = read((tmp_path / "configuration" / "sluice.yaml").read_text())
