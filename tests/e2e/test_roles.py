@@ -39,6 +39,8 @@ NEVER = ("pods/exec", "pods/log", "pods/attach", "pods/eviction", "pods/binding"
          "apiservices.apiregistration.k8s.io", "tokenreviews.authentication.k8s.io")  # fmt: skip
 """What nobody may touch; the table has no row for them."""
 
+CLASSES = "workloadpriorityclasses.kueue.x-k8s.io"
+"""The policy `priority-class` takes its class from them, whoever runs the queues."""
 FACTS = {**dict.fromkeys(AROUND, FOLLOW), "namespaces": READ, "subjectaccessreviews.authorization.k8s.io": "create"}
 VIEW = {**dict.fromkeys(KUEUE, READ), "workloads.kueue.x-k8s.io": READ}
 WRITE_ALL = "get list watch create update patch delete deletecollection"
@@ -72,11 +74,13 @@ RIGHTS: dict[str, JSON] = {
     },
     "external": FACTS
     | dict.fromkeys((*JOBS, "pods", "workloads.kueue.x-k8s.io"), READ)
-    | {"localqueues.kueue.x-k8s.io": FOLLOW},
+    | dict.fromkeys(("localqueues.kueue.x-k8s.io", CLASSES), FOLLOW),
     "comparing": FACTS
     | dict.fromkeys((*JOBS, "pods", "workloads.kueue.x-k8s.io"), READ)
     | dict.fromkeys([f"{name}.kueue.x-k8s.io" for name in QUEUES], FOLLOW),
-    "none": FACTS | dict.fromkeys((*JOBS, "pods"), READ) | {"localqueues.kueue.x-k8s.io": FOLLOW},
+    "none": FACTS
+    | dict.fromkeys((*JOBS, "pods"), READ)
+    | dict.fromkeys(("localqueues.kueue.x-k8s.io", CLASSES), FOLLOW),
     "registration": dict.fromkeys(HOOKS, "create"),
     "crds": {CRD: "create", **dict.fromkeys((*KUEUE, "workloads.kueue.x-k8s.io"), "list update")},
     "viewer": VIEW,

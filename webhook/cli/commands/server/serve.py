@@ -129,7 +129,7 @@ Examples:
     "--namespace-selector", type=Setting("key=value,..."), help="Labels of the namespaces whose objects are reviewed."
 )
 @click.option("--never", multiple=True, type=TEXT, metavar="NAMESPACE",
-              help="Namespace whose jobs are left alone. Can be repeated.  [default: none]")  # fmt: skip
+              help="Namespace to exclude, besides kube-system and Sluice's own. Can be repeated.")  # fmt: skip
 @click.option("--identity", type=TEXT, metavar="NAME", help="Name of this replica in the Lease.")
 @click.option(
     "--leader-election/--no-leader-election", default=None, help="Only with one replica: --no-leader-election."
