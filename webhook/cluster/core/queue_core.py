@@ -305,7 +305,7 @@ class QueueCore:
             key = event.key
             self._ask(self._facts.pop(key, None), -1)
         else:
-            self._redefined = self._unbound = True
+            self._unbound = True
         if key:
             self._looked_at[key] = None
         if key in self.under_way:
