@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.api.configuration.read import settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cli.paths import shorter
 from webhook.config import load
 from webhook.diagnostics import Diagnostic, Place, SourceError
@@ -20,8 +21,8 @@ from webhook.offline.dryrun.against import then
 from webhook.offline.dryrun.revisions import GitError
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.load_bundle import files_of, load_bundle, read_file
-from webhook.policy.queue_rules.configured import Configured, configured
-from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_among, rules_configured
+from webhook.policy.queue_rules.configured import Configured
+from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_by_settings, rules_configured
 from webhook.queue.rules import Rules
 
 FILE: Final = Path(".sluice.yaml")
@@ -77,17 +78,17 @@ def idle_rules(documents: Sequence[Document], within: Repository) -> Iterator[st
         yield f"queue rules not in force: {', '.join(idle)}; name them with --rules, or as queueRules in {FILE}"
 
 
-def queue_rules(within: Repository) -> Rules:
-    """Compile the queue rules in force: QueuePolicies of the repository, shipped ones, files. Raises SourceError."""
-    return rules_among(_queue_policies(within.policies) if FILE.is_file() else (), within.rules)
+def queue_rules(within: Repository, settings: QueueSettings | None = None) -> Rules:
+    """Compile the queue rules in force: QueuePolicies of the repository, shipped ones, files; as settings have them.
+
+    Raises SourceError.
+    """
+    return rules_by_settings(_queue_policies(within.policies) if FILE.is_file() else (), within.rules, settings)
 
 
 def rules_for(objects: Iterable[Mapping[str, Any]], bundle: Bundle, within: Repository) -> Rules:
     """Compile the rules in force from loaded policies, as a Configuration among the objects has them. As above."""
-    settings = settings_among(objects)
-    if settings is None:
-        return rules_among(bundle.queue_policies, within.rules)
-    return rules_configured(bundle.queue_policies, configured(settings, within.rules))
+    return rules_by_settings(bundle.queue_policies, within.rules, settings_among(objects))
 
 
 def rules_as_configured(within: Repository, wanted: Configured) -> Rules:

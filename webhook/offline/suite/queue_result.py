@@ -14,8 +14,7 @@ from webhook.offline.dryrun.queues import goes_past
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.bundle import Bundle
-from webhook.policy.queue_rules.configured import KUEUE, configured
-from webhook.policy.queue_rules.files import names_of, rules_among, rules_configured
+from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_by_settings
 from webhook.queue.rules import Rules
 
 RulesFor = Callable[[QueueSettings | None], Rules]
@@ -36,10 +35,8 @@ class QueueResult:
 
 def rules_of(bundle: Bundle, others: Sequence[str] = (), settings: QueueSettings | None = None) -> Rules:
     """Compile the rules of a bundle's QueuePolicies, else the `others`, as settings have them. Raises SourceError."""
-    names = names_of(bundle.queue_policies) or others
-    if settings is None:
-        return rules_among(bundle.queue_policies, names or None)
-    return rules_configured(bundle.queue_policies, configured(settings, names or (KUEUE,)))
+    names = names_of(bundle.queue_policies) or others or (DEFAULT,)
+    return rules_by_settings(bundle.queue_policies, names, settings)
 
 
 def queue_result(obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: RulesFor, now: float) -> QueueResult:

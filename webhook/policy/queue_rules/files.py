@@ -11,11 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document, read
 from webhook.policy.loading.load_bundle import read_file
 from webhook.policy.loading.shipped import FOLDERS, QUEUE
-from webhook.policy.queue_rules.configured import Configured
+from webhook.policy.queue_rules.configured import Configured, configured
 from webhook.policy.queue_rules.load import rules_from
 from webhook.policy.queue_rules.rule_file import RuleFile, in_order
 from webhook.queue.rules import Rules
@@ -45,6 +46,13 @@ def rules_configured(documents: Iterable[Document], wanted: Configured) -> Rules
         return rules_among(documents, wanted.names)
     finder = _Finder(documents)
     return finder.rules(finder.all_asked(wanted.names), wanted.parameters, wanted.settings)
+
+
+def rules_by_settings(documents: Iterable[Document], names: Sequence[str], settings: QueueSettings | None) -> Rules:
+    """Compile the rules of these names, as a Configuration has them where there is one. As `rules_among`."""
+    if settings is None:
+        return rules_among(documents, names)
+    return rules_configured(documents, configured(settings, names))
 
 
 def rules_among(documents: Iterable[Document], names: Sequence[str] | None = None) -> Rules:

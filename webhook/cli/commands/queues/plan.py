@@ -36,7 +36,7 @@ from webhook.cli.option_types import (
     output_option,
     rules_option,
 )
-from webhook.cli.repository import Repository, queue_rules, repository, rules_as_configured
+from webhook.cli.repository import Repository, queue_rules, repository
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
 from webhook.offline.plan.batch import answer_case, answer_trace
@@ -45,7 +45,6 @@ from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.tables import summary, tables
 from webhook.offline.unreadable_objects import readable
-from webhook.policy.queue_rules.configured import configured
 from webhook.queue.rules import Rules
 from webhook.store.errors import Refused
 from webhook.store.objects import ObjectStore
@@ -166,10 +165,7 @@ def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[st
 
 def _rules(within: Repository, values: Sequence[Any]) -> Rules:
     """Compile the rules in force, as the Configuration of Kueue among the objects has them, if there is one."""
-    settings = settings_among(value for value in values if isinstance(value, dict))
-    if settings is None:
-        return queue_rules(within)
-    return rules_as_configured(within, configured(settings, within.rules))
+    return queue_rules(within, settings_among(value for value in values if isinstance(value, dict)))
 
 
 def _show(made: QueuePlan, cluster: Cluster, output: str) -> None:
