@@ -15,6 +15,17 @@ POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
 """Resources that a pod may ask for as a whole (KEP-2837)."""
 
 
+def requests_of_pod_sets(workload: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Return what one pod of each pod set of a Workload holds, by the name of the set."""
+    sets = (workload.get("spec") or {}).get("podSets") or ()
+    return {str(pods.get("name")): pod_requests((pods.get("template") or {}).get("spec") or {}) for pods in sets}
+
+
+def asks_more(requests: Mapping[str, int], granted: Mapping[str, int]) -> bool:
+    """Return whether a pod holds more of any resource than was granted."""
+    return any(amount > granted.get(resource, 0) for resource, amount in requests.items())
+
+
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
     """Sum what one pod with this spec holds, in billionths of a unit per resource.
 

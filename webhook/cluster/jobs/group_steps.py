@@ -11,12 +11,12 @@ keeps it), so that its role is known; then it is FREE. A group that serves has n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from webhook.api.requests import pod_requests
+from webhook.api.requests import asks_more, pod_requests, requests_of_pod_sets
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
 from webhook.cluster.api.finalizers import is_marked
@@ -123,8 +123,9 @@ def places(pods: Iterable[Object], workload: Object) -> Places:
     spare: list[Object] = []
     replaced: list[Object] = []
     absent = 0
+    granted = requests_of_pod_sets(workload) if by_pods(workload) else {}  # those of a parent are as it makes them
     for role, count in counts(workload).items():
-        mine = [pod for pod in pods if role_of(pod) == role and not _is_too_big(pod, workload)]
+        mine = [pod for pod in pods if role_of(pod) == role and not _is_too_big(pod, granted.get(role))]
         able = staying(pod for pod in mine if may_run(pod))
         lost = staying(reversed([pod for pod in mine if not may_run(pod)]))
         left = max(0, count - len(able))
@@ -136,14 +137,9 @@ def places(pods: Iterable[Object], workload: Object) -> Places:
     return Places(kept, spare, replaced, absent)
 
 
-def _is_too_big(pod: Object, workload: Object) -> bool:
-    """Return whether a waiting pod requests more than the pods of its role; those of a parent are as it makes them."""
-    if not waits(pod) or not by_pods(workload):
-        return False
-    role = role_of(pod)
-    sets = [pods for pods in at(workload, ("spec", "podSets")) or () if pods.get("name") == role]
-    granted = pod_requests(at(sets[0], ("template", "spec")) or {}) if sets else {}
-    return any(amount > granted.get(name, 0) for name, amount in pod_requests(pod.get("spec") or {}).items())
+def _is_too_big(pod: Object, granted: Mapping[str, int] | None) -> bool:
+    """Return whether a waiting pod requests more than the pods of its role have."""
+    return granted is not None and waits(pod) and asks_more(pod_requests(pod.get("spec") or {}), granted)
 
 
 def replacement(found: Places, workload: Object) -> Told | None:

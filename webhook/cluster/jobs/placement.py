@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.api.job_to_workload import STOPPED
-from webhook.api.requests import pod_requests
+from webhook.api.requests import asks_more, pod_requests, requests_of_pod_sets
 from webhook.cluster.jobs.steps import went
 from webhook.cluster.workloads.admission_checks import states_of
 from webhook.jobs.describe import at
@@ -223,19 +223,10 @@ def is_bigger(described: Job, workload: Object) -> bool:
     return any(pods.count > granted.get(pods.name, pods.count) for pods in described.pod_sets)
 
 
-def asks_more(draft: Object, workload: Object) -> bool:
+def has_bigger_pods(draft: Object, workload: Object) -> bool:
     """Return whether pods of a job would request more than its Workload: `draft` is the one that it would get now."""
-    before = {p.get("name"): _pod_requests(p) for p in at(workload, ("spec", "podSets")) or []}
-    return any(
-        amount > before[pods["name"]].get(resource, 0)
-        for pods in draft["spec"]["podSets"]
-        if pods["name"] in before
-        for resource, amount in _pod_requests(pods).items()
-    )
-
-
-def _pod_requests(pod_set: Mapping[str, Any]) -> dict[str, int]:
-    return pod_requests(at(pod_set, ("template", "spec")) or {})
+    now, granted = requests_of_pod_sets(draft), requests_of_pod_sets(workload)
+    return any(asks_more(requests, granted[name]) for name, requests in now.items() if name in granted)
 
 
 def fits(described: Job, workload: Object) -> bool:

@@ -31,7 +31,7 @@ from webhook.cluster.jobs.managed import (
     lost_job,
 )
 from webhook.cluster.jobs.parents import PodParents
-from webhook.cluster.jobs.placement import asks_more, fits, is_bigger, is_changed, is_placed
+from webhook.cluster.jobs.placement import fits, has_bigger_pods, is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
@@ -208,7 +208,7 @@ class Reconciler:
         waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
         bigger = not waits and not is_elastic(job) and is_bigger(described, workload)
         if not waits and not evicted and suspended(job, described.kind):  # so its pods could be edited since then
-            bigger = bigger or asks_more(self.actions.draft(job, described)[0], workload)
+            bigger = bigger or has_bigger_pods(self.actions.draft(job, described)[0], workload)
         return Differences(
             spec=waits and not lacks and self.actions.is_other(job, described, workload),
             priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
