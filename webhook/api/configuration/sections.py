@@ -203,9 +203,9 @@ class QueueSettings:
 
     def namespace_selector(self) -> Mapping[str, Any]:
         """Return the LabelSelector of the namespaces whose jobs are managed."""
-        stated = self.managed_jobs_namespace_selector
-        apart = {self.own_namespace} if stated is not None else {SYSTEM, self.own_namespace, self.namespace}
-        stated, apart = stated or {}, {*apart, *self.left_out}
+        stated, apart = self.managed_jobs_namespace_selector, {self.own_namespace, *self.left_out}
+        if stated is None:
+            stated, apart = {}, apart | {SYSTEM, self.namespace}
         expressions = [*(stated.get("matchExpressions") or ())]
         if names := sorted(apart - {""}):
             expressions.append({"key": NAMESPACE_NAME, "operator": "NotIn", "values": names})

@@ -156,22 +156,25 @@ class ManagedJobs:
         described = self.read_owner(job)
         if described is None or described.pod_sets:
             return ""
-        named = described.kind.runtime.named(job) if described.kind.runtime else None
-        if named is None or not self._view.follows(named[0]):
-            return "the job has no pods"
-        return f'{named[0].kind} "{named[1]}" not found, or it has no pods'
+        named = self._runtime(job, described)
+        return f'{named[0].kind} "{named[1]}" not found, or it has no pods' if named else "the job has no pods"
 
     def _described(self, job: Object) -> Job | None:
         """Read a job with the runtime that has its templates; one whose runtime is not there has no pods yet."""
         described = describe(job)
         if described is not None and described.kind.cluster and is_elastic(job):
             return self._scaled(job, described)
-        named = described.kind.runtime.named(job) if described is not None and described.kind.runtime else None
-        if described is None or named is None or not self._view.follows(named[0]):
+        named = self._runtime(job, described) if described is not None else None
+        if described is None or named is None:
             return described
         gvk, name = named
         runtime = self._view.mirror(gvk).get(name, key_of(job)[0] if gvk == RUNTIME else "")
         return replace(described, pod_sets=()) if runtime is None else describe(job, runtime)
+
+    def _runtime(self, job: Object, described: Job) -> tuple[GroupVersionKind, str] | None:
+        """Return kind and name of the object that has a job's templates; None if there is none, or it is not seen."""
+        named = described.kind.runtime.named(job) if described.kind.runtime else None
+        return named if named is not None and self._view.follows(named[0]) else None
 
     def _scaled(self, job: Object, described: Job) -> Job:
         """Return a job with the workers that its RayCluster has, where that one scales by itself."""
