@@ -101,8 +101,6 @@ class Mirror:
         if not has_labels(obj, self._labels):
             self.drop(obj)
             return
-        if self._trim is not None:
-            obj = self._trim(obj)
         key, uid = key_of(obj), uid_of(obj)
         old = self.get(key[1], key[0])
         version = version_of(obj)
@@ -114,6 +112,8 @@ class Mirror:
                 return
         if old is not None and uid_of(old) != uid:
             self._by_uid.pop(uid_of(old), None)
+        if self._trim is not None:
+            obj = self._trim(obj)
         self._objects.setdefault(key[0], {})[key[1]] = self._by_uid[uid] = obj
         self._find_again(key, old, obj)
         self._notify(old, obj)

@@ -25,7 +25,8 @@ from webhook.store.objects import Object
 
 _QUEUES: Final = frozenset((gvk.group, gvk.kind) for gvk in QUEUE_KINDS) - {(WORKLOAD.group, WORKLOAD.kind)}
 _SHAPING: Final = frozenset((gvk.group, gvk.kind) for gvk in (LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS, NAMESPACE))
-_TEMPLATES: Final = frozenset((gvk.group, gvk.kind) for gvk in RUNTIMES)
+_DEFINING: Final = _QUEUES | _SHAPING | {(RUNTIME_CLASS.group, RUNTIME_CLASS.kind)}
+_OF_JOBS: Final = _SHAPING | frozenset((gvk.group, gvk.kind) for gvk in RUNTIMES)
 
 OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *BUILT_IN))
 """The kinds that the core reads."""
@@ -42,7 +43,7 @@ def matters_to_core(gvk: GroupVersionKind, old: Object | None, new: Object | Non
     """Return whether this change may lead to other decisions. Counts and messages that we write do not."""
     if (gvk.group, gvk.kind) == (WORKLOAD.group, WORKLOAD.kind):
         return bool(_workload(old) != _workload(new))
-    if (gvk.group, gvk.kind) in _QUEUES | _SHAPING or gvk == RUNTIME_CLASS:
+    if (gvk.group, gvk.kind) in _DEFINING:
         return bool(_definition(old) != _definition(new))
     return gvk.kind == "ResourceQuota" and (old or {}).get("status") != (new or {}).get("status")
 
@@ -56,7 +57,7 @@ def matters_to_jobs(gvk: GroupVersionKind, old: Object | None, new: Object | Non
     """Return whether jobs depend on this change: defaults, priorities, opted-in namespaces, templates, checks."""
     if (gvk.group, gvk.kind) == (CLUSTER_QUEUE.group, CLUSTER_QUEUE.kind):
         return any(at(old or {}, path) != at(new or {}, path) for path in _CHECKS)
-    return (gvk.group, gvk.kind) in _SHAPING | _TEMPLATES and _definition(old) != _definition(new)
+    return (gvk.group, gvk.kind) in _OF_JOBS and _definition(old) != _definition(new)
 
 
 def _workload(obj: Object | None) -> Any:

@@ -71,6 +71,29 @@ _ROWS: Final = (
 )  # fmt: skip
 
 
+class _Metric:
+    """A metric with its series by their labels: to find one anew takes longer than to add to it."""
+
+    def __init__(self, metric: Counter | Histogram) -> None:
+        self._metric = metric
+        self._of: dict[tuple[str, ...], Counter | Histogram] = {}
+
+    def add(self, labels: tuple[str, ...], seconds: float | None) -> None:
+        """Count one; `seconds` is its duration if that is what is measured."""
+        series = self._of.get(labels)
+        if series is None:
+            series = self._of[labels] = self._metric.labels(*labels)
+        if isinstance(series, Counter):
+            series.inc()
+        else:
+            series.observe(seconds or 0.0)
+
+    def forget(self, labels: dict[str, str]) -> None:
+        """Remove the series that have these labels among theirs."""
+        self._metric.remove_by_labels(labels)
+        self._of.clear()
+
+
 class _Figure:
     """A counter or a histogram by ClusterQueue, and the same by LocalQueue."""
 
@@ -86,17 +109,10 @@ class _Figure:
 
 def _made(
     name: str, words: str, labels: Collection[str], buckets: Sequence[float], registry: CollectorRegistry
-) -> Counter | Histogram:
+) -> _Metric:
     if not buckets:
-        return Counter(f"kueue_{name}", words, labels, registry=registry)
-    return Histogram(f"kueue_{name}", words, labels, registry=registry, buckets=buckets)
-
-
-def _add(metric: Counter | Histogram, labels: Sequence[str], seconds: float | None) -> None:
-    if isinstance(metric, Counter):
-        metric.labels(*labels).inc()
-    else:
-        metric.labels(*labels).observe(seconds or 0.0)
+        return _Metric(Counter(f"kueue_{name}", words, labels, registry=registry))
+    return _Metric(Histogram(f"kueue_{name}", words, labels, registry=registry, buckets=buckets))
 
 
 class WorkloadMetrics:
@@ -205,14 +221,14 @@ class WorkloadMetrics:
     ) -> None:
         figure, namespace = self._figures[name], key_of(workload)[0]
         local, rest = str(at(workload, ("spec", "queueName")) or ""), (*labels, self._role())
-        _add(figure.of_queue, (queue, *rest), seconds)
+        figure.of_queue.add((queue, *rest), seconds)
         if figure.of_local is not None and self.names.shows(local, namespace):
-            _add(figure.of_local, (local, namespace, *rest), seconds)
+            figure.of_local.add((local, namespace, *rest), seconds)
 
     def forget_queue(self, name: str) -> None:
         """Remove the series of a deleted ClusterQueue: a new one of the same name starts at zero."""
         for figure in self._figures.values():
-            figure.of_queue.remove_by_labels({"cluster_queue": name})
+            figure.of_queue.forget({"cluster_queue": name})
         self._preempted.remove_by_labels({"preempting_cluster_queue": name})
         self._ungating.remove_by_labels({"cluster_queue": name})
 
@@ -221,7 +237,7 @@ class WorkloadMetrics:
         namespace, _, local = name.partition("/")
         for figure in self._figures.values():
             if figure.of_local is not None:
-                figure.of_local.remove_by_labels({"name": local, "namespace": namespace})
+                figure.of_local.forget({"name": local, "namespace": namespace})
 
     def forget_cohort(self, name: str) -> None:
         """Remove the series of a cohort."""
