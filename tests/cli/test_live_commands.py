@@ -219,6 +219,15 @@ def test_why_says_what_the_workload_says_then_what_must_end_first(store):
     assert told["decision"]["holders"] == [{"job": "Job team-a/runs", "amount": "6", "resource": "nvidia.com/gpu"}]
 
 
+def test_control_characters_of_a_message_do_nothing_to_a_terminal(store):
+    """A rule may quote what a user wrote into an annotation; the JSON has it as it is."""
+    say(store, {"QuotaReserved": ("False", "Denied", "it clears \x1b[2J the screen")})
+    assert r"it clears \x1b[2J the screen" in invoke(why, "waits", "-n", "team-a").stdout
+    assert r"it clears \x1b[2J the screen" in invoke(get, "workloads", "-n", "team-a", "-o", "wide").stdout
+    told = json.loads(invoke(why, "waits", "-n", "team-a", "-o", "json").stdout)
+    assert any(row["message"] == "it clears \x1b[2J the screen" for row in told["conditions"])
+
+
 def test_why_with_few_rights(store, monkeypatch):
     """What may not be listed is named once; without queues the record alone is shown, and that is no failure."""
     say(store)

@@ -3,11 +3,12 @@
 import io
 import json
 import logging
+import sys
 from datetime import datetime
 
 import pytest
 
-from webhook.cli.logs import TEXT, JsonLines
+from webhook.cli.logs import TEXT, JsonLines, TextLines
 
 
 @pytest.fixture
@@ -47,7 +48,26 @@ def test_a_traceback_stays_on_its_line(logged):
     assert "\n" in line["error"]
 
 
+def as_text(message, *values):
+    return TextLines(TEXT).format(logging.LogRecord("webhook.daemon", logging.INFO, "", 0, message, values, None))
+
+
 def test_text_is_for_people():
     """The other form is one line of words."""
-    record = logging.LogRecord("webhook.daemon", logging.INFO, "", 0, "serving on port %d", (9443,), None)
-    assert logging.Formatter(TEXT).format(record).endswith(" INFO webhook.daemon: serving on port 9443")
+    assert as_text("serving on port %d", 9443).endswith(" INFO webhook.daemon: serving on port 9443")
+
+
+def test_no_text_of_a_user_looks_like_a_record():
+    """What it continues on is indented, and what would move a terminal's cursor is seen."""
+    lines = as_text("evicted: %s", "over\n2026-11-28 10:00:00,000 INFO webhook: \x1b[2Jadmitted\r").splitlines()
+    assert [line[:1] for line in lines] == ["2", " "]
+    assert lines[1] == "  2026-11-28 10:00:00,000 INFO webhook: \\x1b[2Jadmitted\\x0d"
+
+
+def test_a_traceback_is_left_as_it_is():
+    """It is Python's own, under its line."""
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "failed", (), sys.exc_info())
+    assert "failed\nTraceback (most recent call last):\n  File" in TextLines(TEXT).format(record)

@@ -8,6 +8,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from webhook.cli.terminal_text import visible
+
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 FIELDS: Final = ("uid", "policy")
 """What a record may be given beside its message: the request's uid, and the policy that it is about."""
@@ -16,8 +18,17 @@ FIELDS: Final = ("uid", "policy")
 def start_logging(level: str, form: str) -> None:
     """Log from this level on, as `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonLines() if form == "json" else TextLines(TEXT))
     logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class TextLines(logging.Formatter):
+    """Makes a record a line; what a message continues on is indented, so that no text of a user looks like a record."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line before a traceback."""
+        record.message = visible(record.message.replace("\n", "\n  "))
+        return super().formatMessage(record)
 
 
 class JsonLines(logging.Formatter):

@@ -18,6 +18,7 @@ from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, listed, namespace_of, namespace_option
 from webhook.cli.option_types import TEXT, Words, cluster_options, output_option
+from webhook.cli.terminal_text import visible
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, WORKLOAD
 from webhook.documents import dump
 from webhook.store.objects import Object, ObjectStore
@@ -88,7 +89,7 @@ def table_of(sheet: Sheet, *, wide: bool) -> Table:
     for n in shown:
         table.add_column(sheet.columns[n], overflow="fold")
     for row in sheet.rows:
-        table.add_row(*(row[n] for n in shown))
+        table.add_row(*(visible(row[n]) for n in shown))
     return table
 
 

@@ -22,6 +22,7 @@ from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
 from webhook.cli.live.session import ask, served
 from webhook.cli.option_types import cluster_options, whole
+from webhook.cli.terminal_text import visible
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.store.errors import Unavailable
 from webhook.store.mirror import Mirror
@@ -117,5 +118,5 @@ def screen(mirrors: Sequence[Mirror], rows: int) -> Group:
     sheet = listing.workloads(waiting[: max(rows - len(queues.rows), 3)], now)
     seen = Sheet(sheet.columns, sheet.wide - {"Message"}, sheet.rows)
     head = [Text(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", style="bold")]
-    head += [Text(f"not up to date: {mirror.problem}", style="red") for mirror in mirrors if mirror.problem]
+    head += [Text(visible(f"not up to date: {mirror.problem}"), style="red") for mirror in mirrors if mirror.problem]
     return Group(*head, Text(), table_of(queues, wide=False), Text(), table_of(seen, wide=False))

@@ -18,6 +18,7 @@ from webhook.cli.live.rules_in_force import rules_in_force
 from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.cli.live.steering import workload_of
 from webhook.cli.option_types import TEXT, cluster_options, output_option, rules_option
+from webhook.cli.terminal_text import visible
 from webhook.offline.dryrun.missing import has_opted_in, unmanaged
 from webhook.offline.plan.objects import Cluster, cluster_of, is_named
 from webhook.store.errors import NotFound
@@ -51,7 +52,8 @@ def why(
     if isinstance(told, str):
         click.echo(f"sluice why: {told}", err=True)
         sys.exit(exits.BAD_INPUT)
-    click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() if output == "json" else "\n".join(lines(told)))
+    as_json = output == "json"
+    click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() if as_json else visible("\n".join(lines(told))))
 
 
 async def explained(
