@@ -20,11 +20,13 @@ _MOST_OF_A_PORT: Final = 65_535
 
 
 def text(value: object) -> str:
-    """Read a text that is not blank: that is what a shell makes of a variable that is not set."""
+    """Read a text that is not blank, as what a shell makes of a variable that is not set, and has no NUL, as no file."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not a string")
     if not value.strip():
         raise ValueError("must not be empty; give a value or leave it out")
+    if "\0" in value:
+        raise ValueError("must not have a NUL character")
     return value
 
 

@@ -92,6 +92,14 @@ def test_what_is_wrong_is_told_alike_in_every_place(tmp_path, name, value, told)
         assert found.message == f"{name}: {told}"
 
 
+@pytest.mark.parametrize("text", [r'kueueConfig: "a\0b"', r'policies: ["a\0b"]'])
+def test_no_path_has_a_nul(tmp_path, text):
+    """YAML can write one, and no file can be named so."""
+    (found,) = problems(tmp_path, f"{text}\n")
+    assert found.place.line == 1
+    assert found.message.endswith(": must not have a NUL character")
+
+
 @pytest.mark.parametrize(
     "text", ["leaseSeconds: true", "leaseSeconds: [1]", "leaseSeconds:", "namespace: 5", "listen: {}"]
 )
