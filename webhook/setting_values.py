@@ -20,7 +20,7 @@ _MOST_OF_A_PORT: Final = 65_535
 
 
 def text(value: object) -> str:
-    """Read a text that is not blank, as what a shell makes of a variable that is not set, and has no NUL, as no file."""
+    """Read a text that is not blank: that is what a shell makes of a variable that is not set. No path has a NUL."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not a string")
     if not value.strip():
