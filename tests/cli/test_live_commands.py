@@ -145,6 +145,17 @@ def test_workloads_are_shown_with_their_jobs(store):
     assert (gone.exit_code, gone.stderr) == (exits.BAD_INPUT, "sluice get: no workloads named x\n")
 
 
+def test_a_row_is_a_line_for_a_script(store):
+    """However long its message is: `grep` finds all of it."""
+    say(store, {"QuotaReserved": ("False", "WaitingForQuota", "one\ntwo " + "long " * 100 + "end")})
+    shown = invoke(get, "workloads", "-n", "team-a", "-o", "wide").stdout.splitlines()
+    assert len(shown) == 3
+    assert "one two long" in shown[2]
+    assert shown[2].endswith("long end")
+    at = shown[0].index("State")
+    assert (shown[1][at:][:8], shown[2][at:][:7]) == ("Admitted", "Pending")
+
+
 def test_flavors_are_shown_with_what_all_queues_own(store):
     """Used and owned over all queues, and the labels of the nodes."""
     assert rows(invoke(get, "flavors").stdout)[1] == ["a100", "nvidia.com/gpu", "6/8", "gpu=a100"]

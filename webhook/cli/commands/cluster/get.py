@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,8 @@ Examples:
   sluice get workloads -A -o wide      all Workloads, and why they are pending
   sluice get flavors -o yaml
 """
+FOLDED: Final = 1_000
+"""So many rows are laid out for the width of a terminal; rich takes half a second for them."""
 WHAT: Final = {"queues": CLUSTER_QUEUE, "workloads": WORKLOAD, "flavors": FLAVOR}
 
 
@@ -98,8 +100,19 @@ def show(sheet: Sheet, *, wide: bool) -> None:
     if not sheet.rows:
         click.echo("none found", err=True)
         return
-    console = Console(width=None if sys.stdout.isatty() else 240, markup=False, highlight=False)
-    console.print(table_of(sheet, wide=wide))
+    if sys.stdout.isatty() and len(sheet.rows) <= FOLDED:
+        Console(markup=False, highlight=False).print(table_of(sheet, wide=wide))
+    else:
+        click.echo("\n".join(in_columns(sheet, wide=wide)))
+
+
+def in_columns(sheet: Sheet, *, wide: bool) -> Iterator[str]:
+    """Yield a line for each row, however long: for a script, and for more rows than people read."""
+    shown = [n for n, column in enumerate(sheet.columns) if wide or column not in sheet.wide]
+    rows = [[visible(row[n]).replace("\n", " ") for n in shown] for row in (sheet.columns, *sheet.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
 
 
 def written(objects: Sequence[Object], output: str) -> str:
