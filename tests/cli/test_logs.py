@@ -64,10 +64,13 @@ def test_no_text_of_a_user_looks_like_a_record():
     assert lines[1] == "  2026-11-28 10:00:00,000 INFO webhook: \\x1b[2Jadmitted\\x0d"
 
 
-def test_a_traceback_is_left_as_it_is():
-    """It is Python's own, under its line."""
+def test_a_traceback_is_indented():
+    """It is Python's own, under its line; the text of an error may be a user's."""
     try:
-        raise ValueError("broken")
+        raise ValueError("broken\n2026-11-28 10:00:00,000 INFO webhook: admitted")
     except ValueError:
         record = logging.LogRecord("x", logging.ERROR, "", 0, "failed", (), sys.exc_info())
-    assert "failed\nTraceback (most recent call last):\n  File" in TextLines(TEXT).format(record)
+    first, *others = TextLines(TEXT).format(record).splitlines()
+    assert first.endswith(" ERROR x: failed")
+    assert others[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") for line in others)

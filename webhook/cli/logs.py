@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import Any, Final
 
 from webhook.cli.terminal_text import visible
@@ -29,6 +30,10 @@ class TextLines(logging.Formatter):
         """Return the line before a traceback."""
         record.message = visible(record.message.replace("\n", "\n  "))
         return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:
+        """Return a traceback, indented: the text of an error may be a user's too."""
+        return visible(indent(super().formatException(ei), "  "))
 
 
 class JsonLines(logging.Formatter):
