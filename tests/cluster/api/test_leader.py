@@ -56,6 +56,25 @@ def test_the_first_leads_and_the_second_waits():
     asyncio.run(go())
 
 
+def test_a_candidate_looks_at_the_moment_when_the_lease_expires(monkeypatch):
+    """Not up to `retry` seconds later: so long nobody would decide."""
+    slept = []
+
+    async def go():
+        store, clock = MemoryStore(), Clock()
+
+        async def sleep(seconds):
+            slept.append(seconds)
+            clock.at += seconds
+
+        monkeypatch.setattr("webhook.cluster.api.leader.asyncio.sleep", sleep)
+        await leader(store, clock, "a").renew()
+        await leader(store, clock, "b").wait()
+
+    asyncio.run(go())
+    assert slept == [2, 2, 2, 2, 2, 2, 2, 1]
+
+
 def test_a_holder_that_cannot_renew_stops_before_another_starts():
     """Cut off, the holder gives up at its deadline; another takes over only after the whole duration: never both."""
 

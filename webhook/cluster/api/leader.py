@@ -55,7 +55,7 @@ class Leader:
         self._store, self._times, self._clock, self._now = store, times, clock, now
         self.identity, self._namespace, self._name = identity, namespace, name
         self._renewed = float("-inf")
-        self._seen: tuple[str, float] = ("", 0.0)
+        self._seen, self._expires = "", 0.0
         self._released = False
         self._one_write = asyncio.Lock()
         self._lease_held: Object | None = None
@@ -76,9 +76,10 @@ class Leader:
         return not self._released and self._clock() - self._renewed < self._times.deadline
 
     async def wait(self) -> None:
-        """Wait until this candidate leads; polls the lease every `retry` seconds."""
-        while not await self.renew():  # noqa: ASYNC110 - nothing would set an event
-            await asyncio.sleep(self._times.retry)
+        """Wait until this candidate leads; polls the lease every `retry` seconds, and at the moment when it expires."""
+        while not await self.renew():
+            left = self._expires - self._clock()
+            await asyncio.sleep(min(self._times.retry, left) if left > 0 else self._times.retry)
 
     async def hold(self) -> None:
         """Renew the lease; returns when it is lost."""
@@ -177,12 +178,11 @@ class Leader:
         log.info("%s leads (epoch %d)", self.identity, epoch)
 
     def _expired(self, lease: Object, spec: dict[str, Any]) -> bool:
-        version, since = self._seen
         now = self._clock()
-        if version_of(lease) != version:
-            self._seen = (version_of(lease), now)
-            return False
-        return now - since >= float(spec.get("leaseDurationSeconds") or self._times.duration)
+        if version_of(lease) != self._seen:
+            lasts = float(spec.get("leaseDurationSeconds") or self._times.duration)
+            self._seen, self._expires = version_of(lease), now + lasts
+        return now >= self._expires
 
     def _lease(self, old: Object, epoch: int) -> Object:
         stamp = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
