@@ -84,14 +84,20 @@ def sheet_of(what: str, found: dict[str, list[Object]]) -> Sheet:
     return listing.workloads(found["workloads"], datetime.now(UTC))
 
 
+def cells(sheet: Sheet, *, wide: bool) -> list[list[str]]:
+    """Return what is shown of a sheet: its columns, then its rows."""
+    shown = [n for n, column in enumerate(sheet.columns) if wide or column not in sheet.wide]
+    return [[visible(row[n]) for n in shown] for row in (sheet.columns, *sheet.rows)]
+
+
 def table_of(sheet: Sheet, *, wide: bool) -> Table:
     """Return a sheet as a table without lines, as kubectl's."""
+    columns, *rows = cells(sheet, wide=wide)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    shown = [n for n, column in enumerate(sheet.columns) if wide or column not in sheet.wide]
-    for n in shown:
-        table.add_column(sheet.columns[n], overflow="fold")
-    for row in sheet.rows:
-        table.add_row(*(visible(row[n]) for n in shown))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -108,8 +114,7 @@ def show(sheet: Sheet, *, wide: bool) -> None:
 
 def in_columns(sheet: Sheet, *, wide: bool) -> Iterator[str]:
     """Yield a line for each row, however long: for a script, and for more rows than people read."""
-    shown = [n for n, column in enumerate(sheet.columns) if wide or column not in sheet.wide]
-    rows = [[visible(row[n]).replace("\n", " ") for n in shown] for row in (sheet.columns, *sheet.rows)]
+    rows = [[cell.replace("\n", " ") for cell in row] for row in cells(sheet, wide=wide)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(map(str.ljust, row, widths)).rstrip()
