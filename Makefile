@@ -6,7 +6,7 @@ ARGS ?=
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
-VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon $(addprefix e2e/test_,article003.py clients.py conditions.py dry_run_live.py gpu_rules.py install owned.py pods.py roles.py takeover.py))
+VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon e2e) $(addprefix --ignore=tests/e2e/test_,native.py generated.py)
 
 # Tests start hundreds of processes: without bytecode each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -78,3 +78,17 @@ def test_make_targets_are_as_written():
         (p.name, t) for p in pages for t in re.findall(r"(?:`|^|\$ |m )make ([a-z-]+)", p.read_text("utf-8"), re.M)
     }
     assert {(page, target) for page, target in named if target not in targets} == set()
+
+
+def test_what_make_runs_is_there():
+    """A target that is run by hand names only files and modules that exist: CI would not see that one has moved."""
+    targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    done = subprocess.run(["make", "--dry-run", "--always-make", *targets], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    paths = set(re.findall(r"(?<=[\s,])tests/[\w./-]+", done.stdout))
+    modules = {module.replace(".", "/") for module in re.findall(r"-m ((?:tests|webhook)\.[\w.]+)", done.stdout)}
+    assert "tests/faults" in paths
+    assert "tests/faults/endurance" in modules
+    gone = {path for path in paths if not (ROOT / path).exists()}
+    gone |= {m for m in modules if not (ROOT / f"{m}.py").exists() and not (ROOT / m / "__main__.py").exists()}
+    assert gone == set()
