@@ -142,7 +142,10 @@ def test_a_kind_in_its_current_version_only_is_never_converted(api, control_plan
     api.create({**workload, "apiVersion": f"{CURRENT}/v1beta2"})
     api.create({**queue("both"), "apiVersion": f"{CURRENT}/v1beta2"})
     control_plane.wait("the queue was converted", lambda: (CURRENT, "ClusterQueue") in CONVERTED)
-    assert (CURRENT, "Workload") not in CONVERTED
+    if int(api.get("/version")["minor"]) >= 36:
+        assert (CURRENT, "Workload") not in CONVERTED
+    else:  # before kubernetes/kubernetes#130704, a version that is not served had a cache too
+        control_plane.wait("the Workload was converted", lambda: (CURRENT, "Workload") in CONVERTED)
     with pytest.raises(ApiError, match="404"):
         api.get(f"/apis/{CURRENT}/v1beta1/workloads")
 
