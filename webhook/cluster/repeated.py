@@ -13,8 +13,10 @@ EVERY: Final = 0.5
 """Seconds until the work is repeated without a change."""
 SHORTEST: Final = 0.02
 """The shortest pause between two runs, in seconds."""
-REST: Final = 10
-"""The pause before the next run, as a multiple of the last run's duration, up to `EVERY`."""
+LONGEST: Final = 1.0
+"""The longest pause of a run that nobody waits for, in seconds."""
+REST: Final = 20
+"""The pause before the next run, as a multiple of the last run's duration."""
 SHORT_REST: Final = 2
 """The same if somebody waits for the result."""
 
@@ -47,7 +49,7 @@ class Repeated:
                 return
             took = self._clock() - began
             await asyncio.sleep(min(EVERY, max(SHORTEST, SHORT_REST * took)))
-            await waited(self._soon, min(EVERY, (REST - SHORT_REST) * took))
+            await waited(self._soon, min(LONGEST, (REST - SHORT_REST) * took))
             await waited(self._news, EVERY)
 
 

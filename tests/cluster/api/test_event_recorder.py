@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from tests.patience import until
+from webhook.cluster.api import event_recorder
 from webhook.cluster.api.event_recorder import AGAIN, EVENT, EventRecorder
 from webhook.store.memory import MemoryStore
 
@@ -71,3 +72,35 @@ def test_an_object_that_has_changed_has_a_new_event():
     """Two Workloads of a job are deleted, the job is edited between: who waits for the second Event finds it."""
     rows = written([("took a", SOON, "7"), ("took b", SOON, "8"), ("took b", SOON, "9")], [1, 1])
     assert {row["message"] for row in rows} == {"took a", "took b"}
+
+
+def test_one_that_is_dropped_is_told_when_it_happens_again(monkeypatch):
+    """It is not taken for one that was written."""
+    monkeypatch.setattr(event_recorder, "MOST", 3)
+
+    async def go():
+        store = MemoryStore()
+        recorder = EventRecorder(store, lambda: NOON)
+        for number in range(3):
+            recorder.tell(HIGH, f"Reason{number}", "a")
+        recorder.tell(HIGH, "OneTooMany", "a")
+        recorder.start()
+
+        async def reasons():
+            return {event["reason"] for event in (await store.list(EVENT)).items}
+
+        async def all_but_one():
+            return len(await reasons()) == 3
+
+        await until(all_but_one, "what fitted is written")
+        dropped = "OneTooMany" not in await reasons()
+        recorder.tell(HIGH, "OneTooMany", "a")
+
+        async def told():
+            return "OneTooMany" in await reasons()
+
+        await until(told, "it is written")
+        await recorder.stop()
+        return dropped
+
+    assert asyncio.run(go())

@@ -78,6 +78,9 @@ class EventRecorder:
         now, key = self._now().astimezone(UTC), (uid_of(obj), reason, warning)
         series = self._recorded.get(key)
         if series is None or now >= series.since + AGAIN or (note != series.note and series.version != version_of(obj)):
+            if self._waiting.full():
+                log.debug("an Event is dropped: %s %s", reason, note)
+                return
             event = self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal")
             series = self._recorded[key] = _Series(event, now, version_of(obj), note)
             self._recorded.move_to_end(key)
