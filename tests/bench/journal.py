@@ -25,7 +25,7 @@ from webhook.cluster.workloads.conditions import admitted as admitted_status
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.read import journal_files
 from webhook.journal.replay import replay
-from webhook.journal.writer import JournalWriter
+from webhook.journal.writer import WAITING, JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.decisions import Admitted, Decisions
@@ -48,7 +48,10 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 class KeptJournal(Journal):
-    """The journal, which keeps its calls, and how long it takes to begin files."""
+    """The journal, which keeps its calls, and how long it takes to begin files.
+
+    It waits for the thread that writes: a day passes in a minute here, and more records than may wait would be lost.
+    """
 
     def __init__(self, writer: JournalWriter, who: Callable[[], Decider], budget: int) -> None:
         super().__init__(writer, who, budget)
@@ -71,6 +74,8 @@ class KeptJournal(Journal):
         """Keep a call of the core."""
         self.calls.append((now, made))
         super().decided(now, made)
+        while len(self.calls) - self.writer.written - self.writer.dropped > WAITING // 2:
+            time.sleep(0.01)
 
     def seconds(self, folder: Path, state: State) -> float:
         """Make all calls again, for another folder, and give what they take of their thread."""
