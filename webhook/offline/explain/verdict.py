@@ -19,7 +19,7 @@ from webhook.offline.dryrun.evaluate import DryRunContext, Input, outcome
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
 from webhook.offline.dryrun.requests import Sender
-from webhook.offline.explain.why_not import why_not
+from webhook.offline.explain.no_match import no_match
 from webhook.policy.bundle import Bundle
 from webhook.policy.expression import Expression
 from webhook.policy.loading.shapes import dotted
@@ -109,7 +109,7 @@ def explain(
     traces = []
     for policy in sorted(bundle.policies, key=lambda p: (not p.mutating, p.name)):
         clauses = tuple(listener.policies.get((policy.name, policy.mutating), ()))
-        why = "" if clauses else why_not(policy, request, facts, bundle, clock())
+        why = "" if clauses else no_match(policy, request, facts, bundle, clock())
         traces.append(PolicyTrace(policy.name, policy.mutating, _place(policy), why, clauses))
     return found, tuple(traces)
 

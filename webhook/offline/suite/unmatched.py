@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.diagnostics import did_you_mean
 from webhook.kube.well_known import SLUICE
-from webhook.offline.explain.why_not import why_not
+from webhook.offline.explain.no_match import no_match
 from webhook.policy.bundle import Bundle
 from webhook.policy.facts import Facts
 from webhook.policy.loading.policy_kinds import EXCEPTION, GROUP, SHAPES
@@ -24,7 +24,7 @@ def unmatched(request: Request, facts: Facts, bundle: Bundle, now: float) -> str
     policies = [p for p in bundle.policies if p.bindings] or list(bundle.policies)
     if not policies:
         return "; ".join(strange) or "no policies in the files that the suite lists under policies"
-    reasons = [f"{p.name}: {why_not(p, request, facts, bundle, now)}" for p in policies[:_MOST]]
+    reasons = [f"{p.name}: {no_match(p, request, facts, bundle, now)}" for p in policies[:_MOST]]
     more = [f"and {len(policies) - _MOST} more"] if len(policies) > _MOST else []
     return "\n    = ".join((*strange, *reasons, *more))
 

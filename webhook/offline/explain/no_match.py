@@ -22,7 +22,7 @@ _MOST: Final = 5
 """Names that are listed; the others are counted."""
 
 
-def why_not(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
+def no_match(policy: Policy, request: Request, facts: Facts, bundle: Bundle, now: float) -> str:
     """Return why a policy says nothing about a request; `now` is in seconds, for exceptions."""
     obj = None if request.object is None else normalise(request.object)
     old = None if request.old_object is None else normalise(request.old_object)
