@@ -21,6 +21,7 @@ from webhook.cluster.clocks import Clocks
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.protocol import Core
+from webhook.cluster.decision_writer import DecisionWriter
 from webhook.cluster.failure_recovery import GATE, FailureRecovery
 from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.jobs.affected import AffectedJobs
@@ -32,10 +33,9 @@ from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
-from webhook.cluster.queues.publish import Publisher
+from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.cluster.queues.transitions import Transitions
 from webhook.cluster.repeated import Repeated, waited
-from webhook.cluster.rounds import RoundWriter
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Upkeep
 from webhook.kube.conditions import holds
@@ -83,7 +83,7 @@ class Controller:
         self._events = EventRecorder(view.store, clocks.now)
         self._fence = Fence(view, self._writer, None if leader is None else leader.claim)
         means = Means(view, self._writer, self._events, clocks)
-        self._rounds = RoundWriter(means, core, report, self._fence, self._dirty.set)
+        self._rounds = DecisionWriter(means, core, report, self._fence, self._dirty.set)
         report.workloads.names = QueueNames(view, settings)
         self._transitions = Transitions(view, report.workloads, clocks.milliseconds)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
@@ -98,7 +98,7 @@ class Controller:
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
-        self._publisher = Publisher(means, report, core, self.counts)
+        self._publisher = StatusWriter(means, report, core, self.counts)
         self._telling = Repeated(self._tell, clocks.monotonic)
         self._telling_new = Repeated(self._upkeep.run_new, clocks.monotonic)
         self._publishing = Repeated(self._publish, clocks.monotonic)

@@ -76,7 +76,7 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
 
-class RoundWriter:
+class DecisionWriter:
     """Runs rounds; its only state are the writes in flight."""
 
     def __init__(self, means: Means, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]) -> None:

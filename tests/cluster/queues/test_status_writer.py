@@ -17,7 +17,7 @@ from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.means import Means
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.publish import Publisher
+from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.kube.conditions import find
 from webhook.kube.gvk import gvk_of
 from webhook.policy.queue_rules.files import rules_named
@@ -42,7 +42,7 @@ class Stage:
         report = QueueMetrics(CollectorRegistry())
         clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
         means = Means(self.view, writer, EventRecorder(self.store, clocks.now), clocks)
-        self.publisher = Publisher(means, report, self.core, WorkloadCounts())
+        self.publisher = StatusWriter(means, report, self.core, WorkloadCounts())
 
     async def patch(self, gvk, name, *rest, **options):
         """Refuse the status of Cohorts, and of them alone."""

@@ -38,7 +38,7 @@ _SHOWN: Final = frozenset(
 )
 
 
-class Publisher:
+class StatusWriter:
     """Writes the status of queues, and the finalizers of what they use."""
 
     def __init__(self, means: Means, report: QueueMetrics, core: Core, counts: WorkloadCounts) -> None:
