@@ -5,8 +5,10 @@ import os
 import tempfile
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ from webhook.journal.writer import SUFFIX, JournalLimits, JournalWriter
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
-from webhook.queue.memory import Memory
+from webhook.queue.memory import Attempt, Memory, ParkedClass
 from webhook.queue.model import Snapshot
 from webhook.queue.state import State
 
@@ -101,6 +103,34 @@ def test_a_record_is_read_as_it_was_written(data):
     """Workloads with all their fields."""
     record = WorkloadChanged(data.draw(arrivals(MONDAY)))
     assert record_of(line_of(record)) == record
+
+
+PARKED = ParkedClass(None, ((0, 1),), False, False, False, False)
+CONTRADICTIONS = {
+    "ClusterQueue q": Memory(generations={"q": 1}),
+    "ClusterQueue r": Memory(unsettled=frozenset({"r"})),
+    "the pending workload team/a": Memory(attempts={"team/a": Attempt(None, None)}),
+    "the pending workload team/b": Memory(parked={"team/b": PARKED}),
+    "the pending workload team/c": Memory(woken={"team/c": PARKED}),
+    "the pending workload team/d": Memory(denied={"team/d": None}),
+}
+
+
+@pytest.mark.parametrize("about", CONTRADICTIONS)
+def test_a_memory_of_what_is_not_there_is_told(about):
+    """Somebody has edited the file: a replay would end in the middle."""
+    line = line_of(replace(begin(), memory=CONTRADICTIONS[about]))
+    with pytest.raises(ValueError, match=f"^the memory is about {about}, which the snapshot does not contain$"):
+        record_of(line)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"gone": "ClusterQueue", "key": ["q"]}, {"gone": "Workload", "key": None}],
+)
+def test_a_name_that_is_no_text_is_told(record):
+    with pytest.raises(ValueError, match="Expected `str`"):
+        record_of(msgspec.json.encode(record))
 
 
 def begin(at: int = MONDAY, epoch: int = 1, lease: str = "") -> Begin:

@@ -131,7 +131,10 @@ def _record(value: dict[str, Any]) -> Record:
     if "begin" in value:
         if value["begin"] != VERSION:
             raise ValueError(f"format {value['begin']} of the journal is unknown; this Sluice reads format {VERSION}")
-        return msgspec.convert({**value, "memory": _read(value["memory"])}, Begin)
+        record = msgspec.convert({**value, "memory": _read(value["memory"])}, Begin)
+        if unknown := record.memory.unknown_to(record.snapshot):
+            raise ValueError(f"the memory is about {unknown}, which the snapshot does not contain")
+        return record
     if "decided" in value:
         return msgspec.convert({**value, "now": value["decided"]}, Decided)
     if "workload" in value:
@@ -141,8 +144,8 @@ def _record(value: dict[str, Any]) -> Record:
     if "changed" in value:
         return DefinitionChanged(msgspec.convert(value["to"], DEFINITIONS[value["changed"]]))
     if value["gone"] == "Workload":
-        return WorkloadGone(value["key"])
-    return DefinitionGone(DEFINITIONS[value["gone"]], value["key"])
+        return WorkloadGone(msgspec.convert(value["key"], str))
+    return DefinitionGone(DEFINITIONS[value["gone"]], msgspec.convert(value["key"], str))
 
 
 def _fields(record: Begin | Decided) -> dict[str, Any]:
@@ -204,11 +207,8 @@ def _classes_of(value: Mapping[str, Any]) -> dict[str, ParkedClass]:
     return {
         key: ParkedClass(
             _verdict_of(one["verdict"]),
-            tuple((place, amount) for place, amount in one["watch"]),
-            one["preempts"],
-            one["reclaims"],
-            one["barred"],
-            one["volatile"],
+            msgspec.convert(one["watch"], tuple[tuple[int, int], ...]),
+            *(msgspec.convert(one[name], bool) for name in ("preempts", "reclaims", "barred", "volatile")),
         )
         for key, one in value.items()
     }
@@ -221,5 +221,5 @@ def _verdict_of(value: dict[str, Any] | None) -> HeadVerdict | None:
 def _progress_of(value: dict[str, Any] | None) -> FlavorProgress | None:
     if value is None:
         return None
-    tried = {(name, place): at for name, place, at in value["tried"]}
-    return FlavorProgress(tried, value["cycle"], value["generation"])
+    tried = {(name, place): at for name, place, at in msgspec.convert(value["tried"], list[tuple[str, int, int]])}
+    return FlavorProgress(tried, msgspec.convert(value["cycle"], int), msgspec.convert(value["generation"], int))

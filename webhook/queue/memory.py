@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from webhook.queue.model import Snapshot
 from webhook.queue.pending.queue import Entry, EquivalenceClass, FlavorProgress, HeadVerdict
 from webhook.queue.rules import HeadOutcome
 from webhook.queue.state import State
@@ -53,6 +54,14 @@ class Memory:
     woken: Mapping[str, ParkedClass] = field(default_factory=dict)
     denied: Mapping[str, HeadVerdict | None] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
+
+    def unknown_to(self, snapshot: Snapshot) -> str:
+        """Return what of it is about no ClusterQueue and no workload of a snapshot that could wait, "" if nothing."""
+        queues = {queue.name for queue in snapshot.cluster_queues}
+        waiting = {workload.key for workload in snapshot.workloads if workload.admission is None}
+        named = sorted({*self.generations, *self.unsettled} - queues)
+        keys = sorted({*self.attempts, *self.parked, *self.woken, *self.denied} - waiting)
+        return f"ClusterQueue {named[0]}" if named else f"the pending workload {keys[0]}" if keys else ""
 
 
 def memory_of(state: State) -> Memory:
