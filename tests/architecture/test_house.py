@@ -85,7 +85,7 @@ def test_what_make_runs_is_there():
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     done = subprocess.run(["make", "--dry-run", "--always-make", *targets], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    paths = set(re.findall(r"(?<=[\s,])tests/[\w./-]+", done.stdout))
+    paths = set(re.findall(r"(?<=[\s,=])tests/[\w./-]+", done.stdout))
     modules = {module.replace(".", "/") for module in re.findall(r"-m ((?:tests|webhook)\.[\w.]+)", done.stdout)}
     assert "tests/faults" in paths
     assert "tests/faults/endurance" in modules

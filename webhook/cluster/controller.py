@@ -98,7 +98,7 @@ class Controller:
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
-        self._publisher = StatusWriter(means, report, core, self.counts)
+        self._status_writer = StatusWriter(means, report, core, self.counts)
         self._telling = Repeated(self._tell, clocks.monotonic)
         self._telling_new = Repeated(self._upkeep.run_new, clocks.monotonic)
         self._publishing = Repeated(self._publish, clocks.monotonic)
@@ -137,7 +137,7 @@ class Controller:
         if (gvk.group, gvk.kind) in OF_THE_CORE:
             self._core.heard(old, new)
             self._upkeep.heard(gvk, old, new)
-        self._publisher.heard(gvk, old, new)
+        self._status_writer.heard(gvk, old, new)
         if _is_waited_for(gvk, new):
             self._telling.hurry()
             self._publishing.hurry()
@@ -292,7 +292,7 @@ class Controller:
 
     async def _publish(self) -> None:
         """Update the status of queues, and the ProvisioningRequests."""
-        await self._publisher.publish()
+        await self._status_writer.publish()
         await self._provisioner.run()
 
 

@@ -42,7 +42,7 @@ class Stage:
         report = QueueMetrics(CollectorRegistry())
         clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
         means = Means(self.view, writer, EventRecorder(self.store, clocks.now), clocks)
-        self.publisher = StatusWriter(means, report, self.core, WorkloadCounts())
+        self.status_writer = StatusWriter(means, report, self.core, WorkloadCounts())
 
     async def patch(self, gvk, name, *rest, **options):
         """Refuse the status of Cohorts, and of them alone."""
@@ -55,7 +55,7 @@ class Stage:
         """Create an object, and have the publisher hear of it; not the core."""
         made = await self.store.create(obj)
         self.view.mirror(gvk_of(made)).keep(made)
-        self.publisher.heard(gvk_of(made), None, made)
+        self.status_writer.heard(gvk_of(made), None, made)
 
     def follow(self) -> None:
         """Have the core follow what is in view."""
@@ -85,7 +85,7 @@ def test_a_status_that_may_not_be_written_is_tried_once_a_minute(caplog, error, 
         for seconds in (0, 1, 30, 61, 70):
             stage.now = seconds * SECOND
             await stage.create(cohort(f"other-{seconds}") | {"kind": "ResourceFlavor"})
-            await stage.publisher.publish()
+            await stage.status_writer.publish()
             found.append(stage.patches["Cohort"])
         return found
 
@@ -103,7 +103,7 @@ def test_a_queue_that_the_core_does_not_know_yet_has_no_condition():
         for obj in queues("1"):
             await stage.create(obj)
         for _ in range(2):
-            await stage.publisher.publish()
+            await stage.status_writer.publish()
             found.append([find(obj, "Active") is not None for obj in stage.view.all(CLUSTER_QUEUE, LOCAL_QUEUE)])
             stage.follow()
         return found
@@ -125,7 +125,7 @@ def test_one_made_again_is_written_at_once(is_heard_first):
         def heard():
             gone = stage.view.mirror(COHORT).get("all")
             stage.view.mirror(COHORT).drop(gone)
-            stage.publisher.heard(COHORT, gone, None)
+            stage.status_writer.heard(COHORT, gone, None)
 
         async def missed(gvk, name, *rest, **options):
             if gvk != COHORT:
@@ -136,13 +136,13 @@ def test_one_made_again_is_written_at_once(is_heard_first):
             raise NotFound("no such Cohort")
 
         stage.store.patch = missed  # type: ignore[method-assign]
-        await stage.publisher.publish()
+        await stage.status_writer.publish()
         if not is_heard_first:
             heard()
         stage.store.patch = answer  # type: ignore[method-assign]
-        kept = len(stage.publisher._refused)
+        kept = len(stage.status_writer._refused)
         await stage.create(cohort("all"))
-        await stage.publisher.publish()
+        await stage.status_writer.publish()
         return stage.patches["Cohort"], kept
 
     assert asyncio.run(go()) == (1, 0)
