@@ -77,30 +77,27 @@ class EventRecorder:
         """Queue an Event about an object: `reason` is one word, `note` a sentence. A repeated note is ignored."""
         now, key = self._now().astimezone(UTC), (uid_of(obj), reason, warning)
         series = self._recorded.get(key)
-        if series is None or now >= series.since + AGAIN or (note != series.note and series.version != version_of(obj)):
-            if self._waiting.full():
-                log.debug("an Event is dropped: %s %s", reason, note)
-                return
+        if series is not None and (
+            now >= series.since + AGAIN or (note != series.note and series.version != version_of(obj))
+        ):
+            series = None
+        if series is not None and note == series.note:
+            return
+        if self._waiting.full() and (series is None or not series.waits):
+            log.debug("an Event is dropped: %s %s", reason, note)
+            return
+        if series is None:
             event = self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal")
             series = self._recorded[key] = _Series(event, now, version_of(obj), note)
             self._recorded.move_to_end(key)
             if len(self._recorded) > REMEMBERED:
                 self._recorded.popitem(last=False)
-        elif note == series.note:
-            return
         else:
             series.note = note
             series.event |= {"count": series.event["count"] + 1, "lastTimestamp": time_text(now)}
-        self._write_soon(series)
-
-    def _write_soon(self, series: _Series) -> None:
-        if series.waits:
-            return
-        try:
+        if not series.waits:
             self._waiting.put_nowait(series)
             series.waits = True
-        except asyncio.QueueFull:
-            log.debug("an Event is dropped: %s %s", series.event["reason"], series.note)
 
     def _event(self, obj: Object, reason: str, note: str, type_: str) -> Object:
         namespace, name = key_of(obj)
