@@ -202,6 +202,32 @@ def test_a_template_that_a_policy_adds_is_seen_by_those_after_it():
     assert spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["hostname"] == "h"
 
 
+def test_a_number_that_a_policy_for_the_whole_job_writes_is_a_text_in_its_template():
+    """The API server keeps numbers in a kind that it does not know; the Pods that come of the template have texts."""
+    whole = mutating(
+        add(
+            "/spec/pytorchReplicaSpecs/Worker/template/spec/containers/0/resources",
+            '{"limits": {"nvidia.com/gpu": 1}}',
+        ),
+        "[{apiGroups: [kubeflow.org], apiVersions: [v1], resources: [pytorchjobs], operations: [CREATE]}]",
+        name="a",
+    )
+    reads = mutating(
+        add("/spec/x", 'quantity(object.spec.containers[0].resources.limits["nvidia.com/gpu"]).isInteger()'),
+        annotations="{sluice.dev/expand: pod-templates}",
+        name="b",
+    )
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "a", "namespace": "ns"},
+        "spec": {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "c"}]}}}}},
+    }
+    verdict = done(whole + reads, job)
+    assert verdict.allowed, verdict.message
+    assert verdict.object["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["x"] is True
+
+
 @pytest.mark.parametrize(
     ("patch", "apply"),
     [

@@ -147,7 +147,8 @@ def _named(objects: Mapping[tuple[str, str], Object], name: str, namespace: str 
     """Return the object with this name; one without a namespace counts in every namespace that has none of its own."""
     if namespace is None:
         return [obj for (_, own), obj in objects.items() if own == name]
-    return [objects[key] for key in ((namespace, name), ("", name)) if key in objects][:1]
+    found = objects.get((namespace, name)) or objects.get(("", name))
+    return () if found is None else (found,)
 
 
 def _labels(obj: Mapping[str, Any]) -> Labels:

@@ -10,7 +10,7 @@ from typing import Any
 
 from webhook.documents import Path
 from webhook.jobs.describe import Templates, templates
-from webhook.jobs.normalise import replace_at
+from webhook.jobs.normalise import normalise, replace_at
 
 EMPTY: dict[str, Any] = {}
 
@@ -64,13 +64,22 @@ class Targets:
     evaluated on it as it stands; `templates` are its pod templates, None where `pod_templates` must look them up.
     """
 
-    __slots__ = ("_found", "_last", "object", "old", "templates", "whole")
+    __slots__ = ("_found", "_found_in", "_last", "_last_found", "object", "old", "templates", "whole")
 
     def __init__(self, obj: dict[str, Any] | None, old: dict[str, Any] | None, found: Templates | None = None) -> None:
-        self.object, self.old, self._found = obj, old, found
+        self.object, self.old = obj, old
+        self._found, self._found_in = found, None if found is None else obj
         self.whole = (EvaluationTarget(None, True, obj, old),)
         self.templates: list[EvaluationTarget] | None = None
-        self._last: list[EvaluationTarget] | None = None
+        self._last: list[EvaluationTarget] = []
+        self._last_found: Templates | None = None
+
+    def normalised(self, after: dict[str, Any]) -> dict[str, Any]:
+        """Return what is to replace the object with the quantities of its templates as strings."""
+        found, known = self._templates_of(after), {id(target.template) for target in self._last}
+        if found is not None and all(id(template) in known for _, template, _ in found):
+            return after
+        return normalise(after, found)
 
     def pod_templates(self) -> Sequence[EvaluationTarget]:
         """Return every pod template of the job as the object has it now; the old object's at the same path beside it.
@@ -78,34 +87,44 @@ class Targets:
         They are looked up again where the spec as a whole was changed: a policy may have added one. A target stays the
         same for as long as its template does.
         """
-        obj, last = self.object, self._last
-        if self.templates is None and self._found is not None and last is not None:
-            self.templates = [target.moved(obj) for target in last]
-        elif self.templates is None:
-            if self._found is None and obj is not None:
-                self._found = templates(obj) or ()
-            known = {target.path: target for target in last or () if target.writable}
-            self.templates = [
-                known[one[0]].moved(obj) if one[0] in known else target_at(obj, self.old, *one)
-                for one in self._found or ()
-            ]
-        self._last = self.templates
+        if self.templates is None:
+            obj = self.object
+            found = None if obj is None else self._templates_of(obj)
+            if found is self._last_found:
+                self.templates = [target.moved(obj) for target in self._last]
+            else:
+                known = {target.path: target for target in self._last if target.writable}
+                self.templates = [
+                    known[one[0]].moved(obj) if one[0] in known else target_at(obj, self.old, *one)
+                    for one in found or ()
+                ]
+            self._last, self._last_found = self.templates, found
         return self.templates
 
     def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
         """Write a target that was mutated into the object; return what later policies see at that place."""
+        before = self.object
         if target.path is None:
-            if self.object is None or after.get("spec") is not self.object.get("spec"):
-                self._found = None
-            self.object, self.templates = after, None
-            self.whole = (EvaluationTarget(None, True, after, self.old),)
+            self.templates = None
+            if self._found_in is before and before is not None and after.get("spec") is before.get("spec"):
+                self._found_in = after
+            self._replace(after)
             return after
         changed = target.changed(after)
         if changed is not target:
-            self.object = obj = replace_at(self.object, target.path, changed.template)
-            self.whole = (EvaluationTarget(None, True, obj, self.old),)
-            self.templates = self._last = [changed if one is target else one for one in self._last or ()]
+            obj = replace_at(before, target.path, changed.template)
+            self._found_in = obj if self._found_in is before else None
+            self._replace(obj)
+            self.templates = self._last = [changed if one is target else one for one in self._last]
         return changed.object
+
+    def _templates_of(self, obj: dict[str, Any]) -> Templates | None:
+        if self._found_in is not obj:
+            self._found, self._found_in = templates(obj), obj
+        return self._found
+
+    def _replace(self, obj: dict[str, Any]) -> None:
+        self.object, self.whole = obj, (EvaluationTarget(None, True, obj, self.old),)
 
 
 def target_at(obj: Any, old: Any, path: Path, template: dict[str, Any], made: bool) -> EvaluationTarget:

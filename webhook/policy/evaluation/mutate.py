@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from webhook.cel.errors import CelError, Interrupted
+from webhook.documents import Path as Place
 from webhook.jobs.normalise import normalise_template
 from webhook.kube.equality import same
 from webhook.policy.dependencies.reads import Path
@@ -23,7 +24,7 @@ from webhook.policy.model import Mutation
 from webhook.policy.patching.apply_configuration import merged
 from webhook.policy.patching.json_patch import InternalError, patched
 from webhook.policy.patching.native_values import MutationError
-from webhook.policy.pod_templates import EvaluationTarget
+from webhook.policy.pod_templates import EvaluationTarget, Targets
 
 _MISSING: Final = object()
 
@@ -130,7 +131,7 @@ def _mutated(
             _follow(last, activation)
     try:
         value = activation.evaluate(mutation.expression)
-        after = _changed(mutation, obj, value, activation.values, whole=target.path is None)
+        after = _changed(mutation, obj, value, activation.values, invocation.context.targets, target.path)
     except OutOfBudget:
         if last is not None:
             return _mutated(invocation, target, index, obj, None)
@@ -156,15 +157,19 @@ def _mutated(
     return activation, obj
 
 
-def _changed(mutation: Mutation, obj: dict[str, Any], value: Any, given: Values, *, whole: bool) -> dict[str, Any]:
+def _changed(
+    mutation: Mutation, obj: dict[str, Any], value: Any, given: Values, targets: Targets, path: Place | None
+) -> dict[str, Any]:
     """Return the object with what a mutation's expression gave. Raises MutationError.
 
-    Quantities that it gave as numbers are texts in a template, as they would be in the Pod that it stands for.
+    Quantities that it gave as numbers are texts in a template, as they would be in the Pod that it stands for; in those
+    of a job too, whose kind the API server may not know.
     """
+    whole = path is None
     after = merged(obj, value, given, whole=whole) if mutation.apply else patched(obj, value, given, whole=whole)
-    if whole or after is obj:
+    if after is obj or (whole and after.get("spec") is obj.get("spec")):
         return after
-    texts = normalise_template(after)
+    texts = targets.normalised(after) if whole else normalise_template(after, obj)
     return obj if texts is not after and same(obj, texts) else texts
 
 
