@@ -18,7 +18,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.repeated import waited
+from webhook.cluster.repeater import waited
 from webhook.cluster.workloads.conditions import EVICTED, QUOTA_RESERVED
 from webhook.journal.compare import Agreement, Compared, ComparedKind
 from webhook.kube.conditions import holds

@@ -18,6 +18,7 @@ from webhook.cluster.api.leader import Leader
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.protocol import Core
@@ -28,14 +29,13 @@ from webhook.cluster.jobs.affected import AffectedJobs
 from webhook.cluster.jobs.managed import MANAGED_KINDS, JobKey, Opted, key_of_job, key_of_maker, keys_of_parents
 from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
-from webhook.cluster.means import Means
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.cluster.queues.transitions import Transitions
-from webhook.cluster.repeated import Repeated, waited
+from webhook.cluster.repeater import Repeater, waited
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
 from webhook.cluster.workloads.upkeep import Upkeep
 from webhook.kube.conditions import holds
@@ -82,8 +82,8 @@ class Controller:
         self._core = core
         self._events = EventRecorder(view.store, clocks.now)
         self._fence = Fence(view, self._writer, None if leader is None else leader.claim)
-        means = Means(view, self._writer, self._events, clocks)
-        self._rounds = DecisionWriter(means, core, report, self._fence, self._dirty.set)
+        context = ControllerContext(view, self._writer, self._events, clocks)
+        self._decision_writer = DecisionWriter(context, core, report, self._fence, self._dirty.set)
         report.workloads.names = QueueNames(view, settings)
         self._transitions = Transitions(view, report.workloads, clocks.milliseconds)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
@@ -92,16 +92,16 @@ class Controller:
         self.counts = WorkloadCounts()
         """Counts of Workloads by queue; kept up to date whether this replica leads or not."""
         self._explainer = Explainer(core, self.counts.parked)
-        self._upkeep = Upkeep(means, core, self._explainer.explanations, self._evict, settings.retention)
+        self._upkeep = Upkeep(context, core, self._explainer.explanations, self._evict, settings.retention)
         self._recovery = None
         if settings.enabled(GATE):
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
-        self._status_writer = StatusWriter(means, report, core, self.counts)
-        self._telling = Repeated(self._tell, clocks.monotonic)
-        self._telling_new = Repeated(self._upkeep.run_new, clocks.monotonic)
-        self._publishing = Repeated(self._publish, clocks.monotonic)
+        self._status_writer = StatusWriter(context, report, core, self.counts)
+        self._telling = Repeater(self._tell, clocks.monotonic)
+        self._telling_new = Repeater(self._upkeep.run_new, clocks.monotonic)
+        self._publishing = Repeater(self._publish, clocks.monotonic)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -166,7 +166,7 @@ class Controller:
         return self._leading and (self._leader is None or self._leader.leads)
 
     def _evict(self, decision: Evicted) -> None:
-        self._rounds.ask(decision)
+        self._decision_writer.ask(decision)
         self._dirty.set()
 
     async def _run(self) -> None:
@@ -190,7 +190,7 @@ class Controller:
             while not waiting.done():
                 if self._dirty.is_set() or self._clocks.monotonic() - followed >= TICK:
                     self._dirty.clear()
-                    await self._rounds.follow()
+                    await self._decision_writer.follow()
                     followed = self._clocks.monotonic()
                 await asyncio.wait({waiting}, timeout=FOLLOW_EVERY)
             waiting.result()
@@ -230,7 +230,7 @@ class Controller:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._rounds.stop()
+            await self._decision_writer.stop()
             await self._jobs.stop()
             await self._events.stop()
             log.info("this replica decides no more")
@@ -267,7 +267,7 @@ class Controller:
             self._dirty.clear()
             began = self._clocks.monotonic()
             try:
-                wanted = await self._rounds.run()
+                wanted = await self._decision_writer.run()
             except NotLeading:
                 return
             took = self._clocks.monotonic() - began

@@ -17,13 +17,13 @@ from webhook.api import amounts
 from webhook.api.snapshot import slices
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.writer import NotLeading
+from webhook.cluster.background_writes import BackgroundWrites
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import asks_the_same
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.fencing import Fence, insist
-from webhook.cluster.means import Means
 from webhook.cluster.pace import in_slices
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.under_way import UnderWay
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import (
@@ -79,15 +79,17 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
 class DecisionWriter:
     """Runs rounds; its only state are the writes in flight."""
 
-    def __init__(self, means: Means, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]) -> None:
+    def __init__(
+        self, context: ControllerContext, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]
+    ) -> None:
         """Take the parts. `fence` knows which Workloads this replica may admit.
 
         `again` is called when a write fails after its round is over.
         """
-        self._view, self._writer, self._events = means.view, means.writer, means.events
-        self._clock_ms, self._seconds = means.clocks.milliseconds, means.clocks.monotonic
+        self._view, self._writer, self._events = context.view, context.writer, context.events
+        self._clock_ms, self._seconds = context.clocks.milliseconds, context.clocks.monotonic
         self._core, self._report, self._fence = core, report, fence
-        self._writes = UnderWay(again)
+        self._writes = BackgroundWrites(again)
         core.under_way = self._writes.keys
         self._asked: list[Evicted] = []
 

@@ -22,7 +22,7 @@ from webhook.queue.events import (
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.pending.equivalence import fields_read, key_of_class
-from webhook.queue.pending.plans import Plans
+from webhook.queue.pending.plan_cache import PlanCache
 from webhook.queue.pending.queue import Entry, EquivalenceClass, HeadVerdict, PendingQueue, Status
 from webhook.queue.pending.reorder import follow_usage, reorder
 from webhook.queue.pending.retry_by_status import RetryByStatus, retried
@@ -63,7 +63,7 @@ class State(Definitions):
         self.changes = Changes()
         self.accounting = Accounting()
         self.timing = RuleTiming()
-        self.plans = Plans()
+        self.plans = PlanCache()
         self.backoff, self.evictions = Timers(), Timers()
         self.due: dict[str, None] = {}
         self._redefined = Redefined()
@@ -122,7 +122,7 @@ class State(Definitions):
         self.changes.now = now
         self.suspended = {}
         self.ready, self.backoff, self.evictions, self.due = {}, Timers(), Timers(), {}
-        self.plans, self._fields = Plans(), fields_read(rules)
+        self.plans, self._fields = PlanCache(), fields_read(rules)
         self.trees.clear()
         self.pending_queues.clear()
         self.by_queue.clear()

@@ -15,10 +15,10 @@ from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.clocks import Clocks
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core import explanations
 from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.queue_core import QueueCore
-from webhook.cluster.means import Means
 from webhook.cluster.pace import Pass
 from webhook.cluster.workloads.upkeep import AGAIN, Upkeep
 from webhook.kube.conditions import find
@@ -136,7 +136,9 @@ def test_new_numbers_come_later_but_come():
         explainer, writer = Explainer(core, nothing), LeaderWriter(view, lambda: True, CLOCKS.now)
         events = EventRecorder(store, CLOCKS.now)
         clocks = Clocks(lambda: datetime.fromtimestamp(clock[0] / 1000, UTC), lambda: clock[0] / 1000)
-        upkeep = Upkeep(Means(view, writer, events, clocks), core, explainer.explanations, nothing, Retention())
+        upkeep = Upkeep(
+            ControllerContext(view, writer, events, clocks), core, explainer.explanations, nothing, Retention()
+        )
         seen = []
         for later, revision, message in (
             (0, 1, "3 free"),

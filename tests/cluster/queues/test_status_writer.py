@@ -13,8 +13,8 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.clocks import Clocks
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.queue_core import QueueCore
-from webhook.cluster.means import Means
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status_writer import StatusWriter
@@ -41,8 +41,8 @@ class Stage:
         writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
         report = QueueMetrics(CollectorRegistry())
         clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
-        means = Means(self.view, writer, EventRecorder(self.store, clocks.now), clocks)
-        self.status_writer = StatusWriter(means, report, self.core, WorkloadCounts())
+        context = ControllerContext(self.view, writer, EventRecorder(self.store, clocks.now), clocks)
+        self.status_writer = StatusWriter(context, report, self.core, WorkloadCounts())
 
     async def patch(self, gvk, name, *rest, **options):
         """Refuse the status of Cohorts, and of them alone."""

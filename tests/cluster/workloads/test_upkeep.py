@@ -14,7 +14,7 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
-from webhook.cluster.means import Means
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.pace import CHUNK
 from webhook.cluster.workloads import upkeep
 from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
@@ -38,8 +38,8 @@ class Stage:
         _, self.view, _ = make_controller(self.store)
         writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
         clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
-        means = Means(self.view, writer, EventRecorder(self.store, CLOCKS.now), clocks)
-        self.upkeep = Upkeep(means, self, self.told, lambda _: None, Retention())
+        context = ControllerContext(self.view, writer, EventRecorder(self.store, CLOCKS.now), clocks)
+        self.upkeep = Upkeep(context, self, self.told, lambda _: None, Retention())
         self.looked: list[str] = []
 
     async def patch(self, *request: Any, **options: Any) -> Any:

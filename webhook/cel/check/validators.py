@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from webhook.cel.check import format_literals
 from webhook.cel.check.checker import Checked
 from webhook.cel.errors import CelError, CompileError, Issue
-from webhook.cel.fits import fits
 from webhook.cel.functions import rows
 from webhook.cel.lib import regex
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Literal, Node
+from webhook.cel.type_guards import fits
 from webhook.cel.types import Type, TypeKind
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from webhook.cel.codegen import charges, list_calls, logic, runtime, selects
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
-from webhook.cel.fits import guard
 from webhook.cel.interpreter import dispatch
 from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Literal, Node
+from webhook.cel.type_guards import guard
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, STRING, Type, TypeKind, list_of
 from webhook.cel.values import ABSENT
 

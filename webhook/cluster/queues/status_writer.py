@@ -12,8 +12,8 @@ from typing import Final
 
 from webhook.cluster.api.finalizers import let_go, marked
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, FLAVOR, LOCAL_QUEUE, TOPOLOGY, WORKLOAD
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.means import Means
 from webhook.cluster.pace import Slice, in_slices
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
@@ -41,8 +41,8 @@ _SHOWN: Final = frozenset(
 class StatusWriter:
     """Writes the status of queues, and the finalizers of what they use."""
 
-    def __init__(self, means: Means, report: QueueMetrics, core: Core, counts: WorkloadCounts) -> None:
-        self._view, self._writer, self._clock_ms = means.view, means.writer, means.clocks.milliseconds
+    def __init__(self, context: ControllerContext, report: QueueMetrics, core: Core, counts: WorkloadCounts) -> None:
+        self._view, self._writer, self._clock_ms = context.view, context.writer, context.clocks.milliseconds
         self._report, self._core, self._counts = report, core, counts
         self._changed, self._revision, self._last = True, -1, 0
         self._refused: dict[tuple[str, str], int] = {}

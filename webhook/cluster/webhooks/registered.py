@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.cluster.repeated import waited
+from webhook.cluster.repeater import waited
 from webhook.cluster.webhooks.hooks import Hook
 from webhook.cluster.webhooks.registration import (
     CONFIGURATIONS,

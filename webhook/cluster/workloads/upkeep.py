@@ -21,9 +21,9 @@ from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import deadline_of
 from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
+from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.means import Means
 from webhook.cluster.pace import CHUNK, SLICE, Slice, in_slices
 from webhook.cluster.workloads import reserved, waiting
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
@@ -65,14 +65,14 @@ class Upkeep:
 
     def __init__(
         self,
-        means: Means,
+        context: ControllerContext,
         core: Core,
         explanations: Mapping[str, Pending],
         evict: Callable[[Evicted], None],
         retention: Retention,
     ) -> None:
-        self._view, self._writer, self._events = means.view, means.writer, means.events
-        self._clock_ms, self._seconds, self._evict = means.clocks.milliseconds, means.clocks.monotonic, evict
+        self._view, self._writer, self._events = context.view, context.writer, context.events
+        self._clock_ms, self._seconds, self._evict = context.clocks.milliseconds, context.clocks.monotonic, evict
         self._core, self._explanations, self._retention = core, explanations, retention
         self._due: dict[str, None] = {}
         self._new: dict[str, None] = {}

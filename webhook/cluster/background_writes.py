@@ -16,7 +16,7 @@ AT_ONCE: Final = 8
 """The number of concurrent writes."""
 
 
-class UnderWay:
+class BackgroundWrites:
     """Runs the writes of decisions in the background, one per Workload at a time."""
 
     def __init__(self, failed: Callable[[], None]) -> None:

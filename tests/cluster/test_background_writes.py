@@ -8,7 +8,7 @@ from tests.cluster.small_cluster import JOB, in_virtual_time, job, queues, small
 from tests.patience import until
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.writer import NotLeading
-from webhook.cluster.under_way import AT_ONCE, UnderWay
+from webhook.cluster.background_writes import AT_ONCE, BackgroundWrites
 from webhook.store.errors import Refused, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
@@ -132,7 +132,7 @@ def run(scenario):
 
     async def go():
         again = []
-        writes = UnderWay(lambda: again.append(1))
+        writes = BackgroundWrites(lambda: again.append(1))
         return await scenario(writes, again), len(again)
 
     return asyncio.run(go())
@@ -174,7 +174,7 @@ def test_what_is_outdated_is_decided_anew_once_it_counts_no_more():
 
     async def go():
         counted = []
-        writes = UnderWay(lambda: counted.append(set(writes.keys)))
+        writes = BackgroundWrites(lambda: counted.append(set(writes.keys)))
 
         async def write():
             writes.outdated("a")

@@ -14,7 +14,7 @@ MOST: Final = 10_000
 """The size of each cache; a full one is cleared."""
 
 
-class Plans:
+class PlanCache:
     """Shapes by the identity of the pod sets, which equal objects share, and plans by queue and shape."""
 
     __slots__ = ("_plans", "_shapes")

@@ -21,7 +21,7 @@ SHORT_REST: Final = 2
 """The same if somebody waits for the result."""
 
 
-class Repeated:
+class Repeater:
     """A repeated piece of work. `news` says that there may be something to do, `hurry` that somebody waits for it."""
 
     def __init__(self, work: Callable[[], Awaitable[None]], clock: Callable[[], float]) -> None:

@@ -11,7 +11,7 @@ from webhook.cluster.clocks import Clocks
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ControllerContext:
     """View, writer, Event recorder and clocks."""
 
     view: View
