@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -144,6 +144,44 @@ class Answered:
 
     async def read(self):
         return json.dumps({"message": f"status {self.status}"}).encode()
+
+
+@pytest.mark.parametrize("due", [0.06, 0.14], ids=["cancelled first", "its time up first"])
+@pytest.mark.parametrize("answer", [b"", STREAM], ids=["no answer", "half an answer"])
+def test_a_request_that_is_cancelled_as_its_time_is_up_ends_its_task(answer, due):
+    """A process that stood still finds both due at once: the time of its requests, and the loss of its lease.
+
+    A task that took its cancellation for the end of that time would go on, and who waits for its end would for ever.
+    """
+
+    async def silent(reader, writer):
+        await reader.read(1)
+        writer.write(answer)
+        await reader.read()
+        writer.close()
+
+    async def go():
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        host = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        client = Client(kubernetes_client.Configuration(host=host), Pace(timeout=0.1), monotonic)
+        going_on = []
+
+        async def work():
+            while not going_on:
+                with suppress(Unavailable):
+                    await client.read("/nothing")
+                going_on.append(1)
+
+        task, loop = asyncio.create_task(work()), asyncio.get_running_loop()
+        loop.call_later(0.05, sleep, 0.2)
+        loop.call_later(due, task.cancel)
+        await asyncio.wait({task})
+        await client.close()
+        server.close()
+        await server.wait_closed()
+        return task.cancelled(), going_on
+
+    assert asyncio.run(go()) == (True, [])
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ SHARE: Final = 4
 """Of so many writes one is a report while others wait for their turn."""
 BUFFER: Final = 2**21
 """Bytes of a response that are buffered."""
+UNTIMED: Final = aiohttp.ClientTimeout(total=None)
 Query = Mapping[str, str]
 
 
@@ -159,12 +160,13 @@ class Client:
 
         A request that was answered with 429 was not carried out. Raises StoreError.
         """
-        limit = aiohttp.ClientTimeout(total=seconds or self.timeout)
         until = self._clock() + self.timeout
         for pause in PAUSES:
             with _failures(self.host):
-                response = await self._send(method, path, query, body, content_type, limit)
-                data = await response.read()
+                # not aiohttp's own limit: where its task is cancelled in the same moment, that one takes both for it
+                async with asyncio.timeout(seconds or self.timeout):
+                    response = await self._send(method, path, query, body, content_type, UNTIMED)
+                    data = await response.read()
             pause = max(pause, _after(response.headers))
             if response.status != 429 or self._clock() + pause > until:
                 break
