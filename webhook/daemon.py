@@ -72,7 +72,7 @@ from webhook.tls.folder import Folder
 from webhook.tls.serving import ServingCertificate, trust
 
 if TYPE_CHECKING:
-    from webhook.traces import Traces  # its libraries are an extra
+    from webhook.telemetry import Traces  # its libraries are an extra
 
 log = logging.getLogger(__name__)
 

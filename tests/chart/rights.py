@@ -32,7 +32,7 @@ OBJECTS = "objects-of-any-kind.kueue.x-k8s.io"
 """The row of the queue's kinds for the account that rewrites them all."""
 OF_OTHERS = {
     "webhook.cluster.webhooks.registration": "registration",
-    "webhook.cluster.webhooks.definitions": "crds",
+    "webhook.cluster.webhooks.crds": "crds",
     "webhook.cluster.front_proxy": "front-proxy",
 }
 """Modules whose requests need another account of the chart, or a role that comes with Kubernetes."""

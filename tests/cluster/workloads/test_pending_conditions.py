@@ -9,8 +9,8 @@ from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
-from webhook.cluster.workloads import reserved, waiting
-from webhook.cluster.workloads.waiting import Around
+from webhook.cluster.workloads import pending_status, reserved
+from webhook.cluster.workloads.pending_status import Around
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Pending, PendingPlace, Reason, Shortage
@@ -56,7 +56,7 @@ def lack(asked, free, most, pod_set="main", beside=0, note=""):
 )
 def test_why_there_is_no_quota(around, expected):
     """The first thing in the way is told; Admitted says that nothing is reserved."""
-    status = waiting.status_of(workload(), around, NOW)
+    status = pending_status.status_of(workload(), around, NOW)
     row = find({"status": status}, "QuotaReserved")
     assert (row["status"], row["reason"], row["message"]) == ("False", *expected)
     admitted = find({"status": status}, "Admitted")
@@ -69,12 +69,15 @@ def test_why_there_is_no_quota(around, expected):
 
 def test_nothing_is_said_before_a_round_looked():
     """It may start at once: what is written before would be one write too many, and no news."""
-    assert find({"status": waiting.status_of(workload(), Around(LOCAL, "cq", TARGET), NOW)}, "QuotaReserved") is None
+    assert (
+        find({"status": pending_status.status_of(workload(), Around(LOCAL, "cq", TARGET), NOW)}, "QuotaReserved")
+        is None
+    )
 
 
 def test_checks_are_asked_before_there_is_quota():
     """Those that the ClusterQueue asks for on all flavors."""
-    status = waiting.status_of(workload(), Around(LOCAL, "cq", TARGET), NOW)
+    status = pending_status.status_of(workload(), Around(LOCAL, "cq", TARGET), NOW)
     assert [(row["name"], row["state"]) for row in status["admissionChecks"]] == [("a", "Pending")]
 
 
@@ -121,13 +124,13 @@ def test_one_set_inactive_is_evicted_without_back_off():
     """Though it holds nothing; set active again it is queued again."""
     old = workload(requeueState={"count": 2, "requeueAt": "2030-01-01T00:00:00Z"})
     old["spec"]["active"] = False
-    status = waiting.status_of(old, Around(LOCAL, "cq", TARGET), NOW)
+    status = pending_status.status_of(old, Around(LOCAL, "cq", TARGET), NOW)
     for type_, state in (("QuotaReserved", "False"), ("Evicted", "True")):
         row = find({"status": status}, type_)
         assert (row["status"], row["reason"], row["message"]) == (state, "Deactivated", "The workload is deactivated")
     assert status["requeueState"] is None
     assert status["schedulingStats"]["evictions"] == [{"reason": "Deactivated", "underlyingCause": "", "count": 1}]
-    again = waiting.status_of({**old, "status": status}, Around(LOCAL, "cq", TARGET), NOW)
+    again = pending_status.status_of({**old, "status": status}, Around(LOCAL, "cq", TARGET), NOW)
     assert merge(merge({}, status), again) == merge({}, status), "said once"
 
 
@@ -155,7 +158,7 @@ def test_one_set_inactive_is_evicted_without_back_off():
 )
 def test_what_puts_one_back_into_its_queue(reason, around, at, said):
     old = workload(("Requeued", "False", reason), requeueState={"count": 1, "requeueAt": at})
-    row = find({"status": waiting.status_of(old, around, NOW)}, "Requeued")
+    row = find({"status": pending_status.status_of(old, around, NOW)}, "Requeued")
     assert (row["status"] == "True", (row["reason"], row["message"])) == (
         bool(said),
         said or (reason, f"about {reason}"),
@@ -175,13 +178,13 @@ def test_a_back_off_may_end_before_an_evicted_workload_gave_its_quota_back(reaso
     """What is said of the queue has to wait for that; and nothing is said of a back-off that was not begun."""
     conditions = (("QuotaReserved", "True", "QuotaReserved"), ("Evicted", "True", reason))
     old = workload(*conditions, ("Requeued", "False", reason), requeueState={"count": 2, "requeueAt": at})
-    status = waiting.still_held(old, NOW)
+    status = pending_status.still_held(old, NOW)
     row = find({"status": status}, "Requeued")
     assert (row["status"], row["reason"]) == (("True", "BackoffFinished") if over else ("False", reason))
     assert status["requeueState"] == {"count": 2, "requeueAt": None if over else at}
     assert find({"status": status}, "QuotaReserved")["status"] == "True"
     unmarked = workload(*conditions, requeueState={"count": 2, "requeueAt": PAST})
-    assert waiting.still_held(unmarked, NOW) == unmarked["status"]
+    assert pending_status.still_held(unmarked, NOW) == unmarked["status"]
 
 
 def held(state, **fields):

@@ -277,12 +277,12 @@ def test_a_status_is_not_made_where_it_may_not_be_written(monkeypatch, later, ag
         stage, made = Stage(), []
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
         await stage.run(told_apart(stage, range(20), "3 free"))
-        status_of = upkeep.waiting.status_of
+        status_of = upkeep.pending_status.status_of
         if later > AGAIN:
             stage.now += AGAIN
             await stage.run(told_apart(stage, range(20), "2 free"))  # one has its turn, the others are in line
             stage.now -= AGAIN
-        monkeypatch.setattr(upkeep.waiting, "status_of", lambda *args: made.append(1) or status_of(*args))
+        monkeypatch.setattr(upkeep.pending_status, "status_of", lambda *args: made.append(1) or status_of(*args))
         stage.now += later
         await stage.run(told_apart(stage, range(20), "1 free"))
         return len(made)

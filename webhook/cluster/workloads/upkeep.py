@@ -25,7 +25,7 @@ from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.pace import CHUNK, SLICE, Slice, in_slices
-from webhook.cluster.workloads import reserved, waiting
+from webhook.cluster.workloads import pending_status, reserved
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
@@ -41,7 +41,7 @@ from webhook.cluster.workloads.conditions import (
     released,
     settled,
 )
-from webhook.cluster.workloads.waiting import CLEARED, GATED, Around
+from webhook.cluster.workloads.pending_status import CLEARED, GATED, Around
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds
 from webhook.kube.gvk import GroupVersionKind
@@ -204,15 +204,15 @@ class Upkeep:
             await self._wait(key, workload)
         elif not holds(workload, EVICTED):
             await self._hold(key, workload)
-        elif not waiting.is_active(workload) and not at(workload, ("metadata", "ownerReferences")):
+        elif not pending_status.is_active(workload) and not at(workload, ("metadata", "ownerReferences")):
             await self._write(key, workload, released(workload, self._writer.stamp()))
         else:
-            await self._write(key, workload, waiting.still_held(workload, self._writer.stamp()))
+            await self._write(key, workload, pending_status.still_held(workload, self._writer.stamp()))
             self._look_after_back_off(key, workload)
 
     async def _wait(self, key: str, workload: Object) -> None:
         """Update a Workload without quota."""
-        if holds(workload, DEACTIVATION_TARGET) and waiting.is_active(workload):
+        if holds(workload, DEACTIVATION_TARGET) and pending_status.is_active(workload):
             await self._writer.replace({**workload, "spec": {**workload["spec"], "active": False}})
             return
         local = self._local(workload)
@@ -220,7 +220,7 @@ class Upkeep:
         queue = self._view.mirror(CLUSTER_QUEUE).get(target)
         pending, pod_sets = self._explanations.get(key), self._core.pod_sets(key)
         around = Around(local, target, queue, target in self._inactive, pending, pod_sets)
-        await self._write(key, workload, waiting.status_of(workload, around, self._writer.stamp()))
+        await self._write(key, workload, pending_status.status_of(workload, around, self._writer.stamp()))
         self._look_after_back_off(key, workload)
 
     def _look_after_back_off(self, key: str, workload: Object) -> None:
@@ -246,7 +246,7 @@ class Upkeep:
     def _beyond_queues(self, key: str, workload: Object, queue: str) -> None:
         """Evict an admitted Workload that is inactive or over its time, although its ClusterQueue is gone."""
         deadline = deadline_of(workload)
-        if not waiting.is_active(workload):
+        if not pending_status.is_active(workload):
             self._evict(Evicted(key, queue, DEACTIVATED))
         elif deadline and deadline <= self._clock_ms():
             self._evict(Evicted(key, queue, OVERTIME))
@@ -309,7 +309,7 @@ class Upkeep:
         if new.get("status") != "False" or (old.get("reason"), old.get("message")) == (reason, message):
             return
         if reason == GATED:
-            gate = waiting.gate_of(after)
+            gate = pending_status.gate_of(after)
             self._events.tell(after, GATED, f"Workload admission is gated by: {gate}")
         elif message == CLEARED:
             self._events.tell(after, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible")

@@ -30,7 +30,7 @@ from webhook.cli.option_types import (
     url_option,
 )
 from webhook.cluster.api.live_store import LiveStore
-from webhook.cluster.webhooks.definitions import ApplyResult, apply, migrate
+from webhook.cluster.webhooks.crds import ApplyResult, apply, migrate
 from webhook.documents import dump
 from webhook.store.errors import StoreError
 

@@ -256,7 +256,7 @@ def _traces(config: Config) -> Any:
     if not config.traces:
         return None
     try:
-        return importlib.import_module("webhook.traces").Traces(replica_name(config))
+        return importlib.import_module("webhook.telemetry").Traces(replica_name(config))
     except ImportError as error:
         raise ValueError(f"--traces requires OpenTelemetry: pip install 'sluice-gate[traces]' ({error})") from None
 

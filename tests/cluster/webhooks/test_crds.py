@@ -6,7 +6,7 @@ import pytest
 
 from webhook.api.crds.definitions import Webhook, definitions
 from webhook.cluster.api.kinds import FLAVOR
-from webhook.cluster.webhooks.definitions import KEPT, apply, guards, migrate
+from webhook.cluster.webhooks.crds import KEPT, apply, guards, migrate
 from webhook.cluster.webhooks.registration import CRD
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import NotFound, Refused

@@ -12,7 +12,7 @@ from tests.cluster.small_cluster import job, queues
 from tests.daemon.serving import RULES, running
 from tests.patience import until
 from webhook.store.memory import MemoryStore
-from webhook.traces import Traces
+from webhook.telemetry import Traces
 
 
 def spans_of(tmp_path, name):
