@@ -106,6 +106,48 @@ def test_a_follower_that_fails_takes_over_all_the_same():
     asyncio.run(go())
 
 
+class Lingering(MemoryStore):
+    """Creates no Workload, and whoever is cancelled over one ends only when he is `let_go`."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def create(self, obj):
+        if gvk_of(obj) != WORKLOAD:
+            return await super().create(obj)
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.let_go.wait()
+
+
+def test_a_replica_that_leads_no_more_says_so_before_its_tasks_have_ended():
+    """An alert counts the leaders: one that does not come to its end must not count as one."""
+
+    async def go():
+        store = Lingering()
+        for obj in (*queues("2"), job("j")):
+            await store.create(obj)
+        leader = candidate(store, "a")
+        first, view, registry = make_controller(store, leader)
+        view.start()
+        first.start()
+        await store.asked.wait()
+        said = [registry.get_sample_value("sluice_leader")]
+        await leader.release()
+        await candidate(store, "b").wait()
+        await until(lambda: not first.leads, "it leads no more")
+        said.append(registry.get_sample_value("sluice_leader"))
+        store.let_go.set()
+        await first.stop()
+        await view.stop()
+        return said
+
+    assert asyncio.run(go()) == [1, 0]
+
+
 class Lossy(MemoryStore):
     """Loses the answer to the next admission; `arrives` says whether the write itself comes through, or only later."""
 

@@ -174,7 +174,6 @@ class Controller:
         while True:
             try:
                 if self._leader is not None:
-                    self._report.leads(False)
                     await self._follow_until(self._leader)
                 await self._lead()
             except StoreError as error:
@@ -227,6 +226,7 @@ class Controller:
             return
         finally:
             self._leading = False
+            self._report.leads(False)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
