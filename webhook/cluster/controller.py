@@ -55,6 +55,8 @@ GATHER: Final = 0.05
 collected for the next round: of two workloads created together, the first is decided first, as by Kueue."""
 SHORT: Final = 20
 """The pause after a round, as a multiple of its duration, if that is less: a round without writes is short."""
+IDLE: Final = 1
+"""That multiple after a round that looked at no workload: one that comes right after its queue does not wait."""
 TICK: Final = 5.0
 """Seconds after which a round runs, or a follower is updated, even without a change: rules may depend on the time."""
 FOLLOW_EVERY: Final = 0.1
@@ -276,7 +278,8 @@ class Controller:
                 is_first = False
             self._telling.news()
             self._publishing.news()
-            await self._wait(wanted, min(GATHER, SHORT * took))
+            share = SHORT if self._decision_writer.looked else IDLE
+            await self._wait(wanted, min(GATHER, share * took))
 
     async def _wait(self, wanted: int | None, gather: float) -> None:
         """Wait for a change and then until `gather` seconds have passed, at most until `wanted` (ms) or the tick."""
