@@ -56,7 +56,7 @@ collected for the next round: of two workloads created together, the first is de
 SHORT: Final = 20
 """The pause after a round, as a multiple of its duration, if that is less: a round without writes is short."""
 IDLE: Final = 1
-"""That multiple after a round that looked at no workload: one that comes right after its queue does not wait."""
+"""That multiple while no Workload is pending: one that comes right after its queue does not wait."""
 TICK: Final = 5.0
 """Seconds after which a round runs, or a follower is updated, even without a change: rules may depend on the time."""
 FOLLOW_EVERY: Final = 0.1
@@ -278,7 +278,7 @@ class Controller:
                 is_first = False
             self._telling.news()
             self._publishing.news()
-            share = SHORT if self._decision_writer.looked else IDLE
+            share = SHORT if self.counts.any_pending else IDLE
             await self._wait(wanted, min(GATHER, share * took))
 
     async def _wait(self, wanted: int | None, gather: float) -> None:

@@ -92,8 +92,6 @@ class DecisionWriter:
         self._writes = BackgroundWrites(again)
         core.under_way = self._writes.keys
         self._asked: list[Evicted] = []
-        self.looked = False
-        """Whether the last round looked at a workload."""
 
     async def run(self) -> int | None:
         """Run a round; return when the core wants another (milliseconds since the epoch), None if it does not.
@@ -111,9 +109,6 @@ class DecisionWriter:
         seen = {each.workload: self._find(each.workload) for each in decisions.admitted}
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
-        self.looked = any(
-            (decisions.admitted, decisions.waiting, decisions.preempted, decisions.evicted, decisions.ready)
-        )
         asked, self._asked = self._asked, []
         await self._begin([*decisions.evicted, *asked], self._evict)
         await self._begin(decisions.preempted, self._preempt)

@@ -56,6 +56,7 @@ def test_counts_after_events_are_those_of_a_fresh_count(steps):
     assert living.by_way == fresh.by_way
     assert living.inadmissible == fresh.inadmissible
     assert all(0 < number <= 3 for number in living.inadmissible.values())
+    assert living.any_pending == any(count.pending for count in living.by_way.values())
 
 
 def test_a_local_queue_without_its_cluster_queue_counts_nothing():

@@ -56,6 +56,11 @@ class WorkloadCounts:
         self._local_of: dict[str, str] = {}
         self._parked: set[str] = set()
 
+    @property
+    def any_pending(self) -> bool:
+        """Whether any Workload has no quota and is not finished."""
+        return bool(self._local_of)
+
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Record a change of a Workload; None means that it did not exist, or is deleted."""
         for workload, sign in ((old, -1), (new, 1)):
