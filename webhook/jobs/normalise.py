@@ -6,15 +6,13 @@ such numbers is returned itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from webhook.jobs.describe import Templates, templates
 from webhook.jobs.job import Path
 from webhook.kube.quantity import QuantityError, parse
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-NOTHING: Final[Mapping[str, Any]] = {}
 _LIMIT_FIELDS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
 
 
@@ -43,21 +41,19 @@ def _of_limits(obj: dict[str, Any]) -> dict[str, Any]:
     return obj
 
 
-def normalise_template(template: dict[str, Any], before: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
-    """Return a pod template with its quantities as strings; `before` is one of that form, whose parts it may share."""
-    spec, known = template.get("spec"), before.get("spec")
-    if spec is known or not isinstance(spec, dict):
+def normalise_template(template: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod template with its quantities as strings."""
+    spec = template.get("spec")
+    if not isinstance(spec, dict):
         return template
-    known = known if isinstance(known, dict) else NOTHING
     fixed = spec
     if "overhead" in spec:
         fixed = _map_field(fixed, "overhead", _quantities)
     if "resources" in spec:
         fixed = _map_field(fixed, "resources", _resources)
     for field in _CONTAINERS:
-        if field in spec and (there := spec[field]) is not known.get(field):
-            changed = _of_containers(there)
-            fixed = fixed if changed is there else {**fixed, field: changed}
+        if field in spec and (changed := _of_containers(spec[field])) is not spec[field]:
+            fixed = {**fixed, field: changed}
     return template if fixed is spec else {**template, "spec": fixed}
 
 

@@ -64,7 +64,7 @@ class Targets:
     evaluated on it as it stands; `templates` are its pod templates, None where `pod_templates` must look them up.
     """
 
-    __slots__ = ("_found", "_found_in", "_last", "_last_found", "object", "old", "templates", "whole")
+    __slots__ = ("_found", "_found_in", "_last", "object", "old", "templates", "whole")
 
     def __init__(self, obj: dict[str, Any] | None, old: dict[str, Any] | None, found: Templates | None = None) -> None:
         self.object, self.old = obj, old
@@ -72,7 +72,6 @@ class Targets:
         self.whole = (EvaluationTarget(None, True, obj, old),)
         self.templates: list[EvaluationTarget] | None = None
         self._last: list[EvaluationTarget] = []
-        self._last_found: Templates | None = None
 
     def normalised(self, after: dict[str, Any]) -> dict[str, Any]:
         """Return what is to replace the object with the quantities of its templates as strings."""
@@ -90,15 +89,10 @@ class Targets:
         if self.templates is None:
             obj = self.object
             found = None if obj is None else self._templates_of(obj)
-            if found is self._last_found:
-                self.templates = [target.moved(obj) for target in self._last]
-            else:
-                known = {target.path: target for target in self._last if target.writable}
-                self.templates = [
-                    known[one[0]].moved(obj) if one[0] in known else target_at(obj, self.old, *one)
-                    for one in found or ()
-                ]
-            self._last, self._last_found = self.templates, found
+            known = {target.path: target for target in self._last if target.writable}
+            self._last = self.templates = [
+                known[one[0]].moved(obj) if one[0] in known else target_at(obj, self.old, *one) for one in found or ()
+            ]
         return self.templates
 
     def put_back(self, target: EvaluationTarget, after: dict[str, Any]) -> dict[str, Any] | None:
