@@ -8,8 +8,9 @@ import pytest
 
 from tests.controlplane.client import Client
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.metrics import samples
 from tests.e2e.hooks import Hooks
-from tests.e2e.sluice import POLICIES, managed
+from tests.e2e.sluice import POLICIES, Sluice, managed
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
 from webhook.policy import load_bundle
@@ -110,6 +111,30 @@ def test_what_a_queue_holds_is_sent(kube: Client, control_plane: ControlPlane, s
         kube.call("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
         gone(control_plane, path)
     assert set(seen) == {"CREATE jobs/work", "UPDATE jobs/work", "CREATE pods/queued", "UPDATE pods/queued"}
+
+
+@pytest.mark.parametrize(("manager", "sent"), [("kubectl", 1), ("sluice", 0)])
+def test_sluice_is_not_asked_about_its_own_workloads(kube: Client, sluice: Sluice, manager: str, sent: int) -> None:
+    """With all shipped policies: who may admit a Workload and says that he is Sluice is let through."""
+    kube.apply(managed("own-writes"))
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/main:1"}]}}
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": manager, "namespace": "own-writes"},
+        "spec": {"queueName": "none", "podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+    before = judged(sluice)
+    path = kube.path_of(workload, collection=True)
+    answer = kube.request("POST", f"{path}?dryRun=All&fieldManager={manager}", workload)
+    assert answer.status == 201, answer.body
+    assert judged(sluice) - before == sent
+
+
+def judged(sluice: Sluice) -> float:
+    """How many requests about Workloads Sluice has judged."""
+    found = samples(sluice.state("/metrics"), "sluice_admission_requests_total")
+    return sum(each.value for each in found if each.labels["resource"] == "workloads")
 
 
 @pytest.mark.parametrize(("length", "status"), [(LONGEST, 201), (LONGEST + 1, 422)])

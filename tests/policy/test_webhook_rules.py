@@ -14,20 +14,32 @@ from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate
 from webhook.admission.verdict import Verdict
 from webhook.cel.env import validation_env
+from webhook.cel.lib.authorizer import Authorizer, AuthorizerDecision
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.jobs.kinds import KINDS
 from webhook.policy import load_bundle
 from webhook.policy.webhook_rules import LONGEST, registration
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {"containers": []}}
+FOLDERS = [p for p in sorted(Path(ROOT, "policies").iterdir()) if p.name not in ("queue", "library")]
+WITH_QUEUES = [*FOLDERS, Path(ROOT, "policies", "queue")]
 CONDITION = "  matchConditions: [{name: c, expression: \"object.kind == 'Pod'\"}]"
 
 
-def holds(condition, asked):
-    """Evaluate a webhook's condition as the API server does: an error is raised."""
-    sub = {"subResource": asked.sub_resource} if asked.sub_resource else {}
-    given = {"object": asked.object, "oldObject": asked.old_object, "request": {**asked.attributes, **sub}}
-    return cel.compile(condition, validation_env(params=False)).evaluate(given)
+def holds(condition, asked, options=None, *, may=False):
+    """Evaluate a webhook's condition as the API server does: an error is raised. The user `may` do all, or nothing."""
+    return cel.compile(condition, validation_env(params=False)).evaluate(given(asked, options, may=may))
+
+
+def given(asked, options=None, *, may=False):
+    """What the API server gives to a condition."""
+    attributes = {**asked.attributes, "options": options or {}}
+    if asked.sub_resource:
+        attributes["subResource"] = asked.sub_resource
+    authorizer = Authorizer(lambda _: AuthorizerDecision(may))
+    return {
+        "object": asked.object, "oldObject": asked.old_object, "request": attributes, "authorizer": authorizer,
+    }  # fmt: skip
 
 
 def ignoring(rules=PODS, name="b", extra=""):
@@ -138,6 +150,57 @@ def test_conditions_are_joined():
     assert registration(bundle(uses).policies)[0].condition == ""
 
 
+def test_a_condition_counts_for_what_no_other_policy_asks_for():
+    """One policy needs every Pod: a condition on Services keeps other Services away, and nothing else."""
+    text = validating("true", name="a") + validating("true", PODS.replace("pods", "services"), CONDITION, name="b")
+    (entry,) = registration(bundle(text).policies)
+    service = {**POD, "kind": "Service", "spec": {}}
+    assert holds(entry.condition, request(POD))
+    assert not holds(entry.condition, of("services", service))
+    assert holds(entry.condition, of("services", {**service, "kind": "Pod"}))
+
+
+@pytest.mark.parametrize(
+    ("always", "groups"), [("pods", [""]), ("*", [""]), ("pods/status", [""]), ("ingresses", ["extensions"])]
+)
+def test_a_resource_that_another_policy_asks_for_is_always_sent(always, groups):
+    """Whether it is named, taken with all others, or known by the name of another group."""
+    other = "ingresses" if always == "ingresses" else "pods"
+    rules = [{"apiVersions": ["*"], "operations": ["CREATE"], "apiGroups": groups, "resources": [always]}]
+    conditional = [{**rules[0], "resources": [other], "apiGroups": ["networking.k8s.io"] if groups[0] else groups}]
+    text = validating("true", json.dumps(rules), name="a")
+    text += validating("true", json.dumps(conditional), CONDITION, name="b")
+    (entry,) = registration(bundle(text).policies)
+    assert entry.condition == ""
+
+
+def of(resource, obj):
+    """A CREATE of an object of this resource."""
+    asked = request(obj)
+    asked.attributes["resource"] = {"group": "", "version": "v1", "resource": resource}
+    return asked
+
+
+def test_a_call_is_saved_rather_than_a_condition():
+    """One that ignores failures goes with the others, and what it asks for is always sent."""
+    services = PODS.replace("pods", "services")
+    text = validating("true", name="a") + validating("true", services, CONDITION, name="b")
+    (entry,) = registration(bundle(text + ignoring(services, name="c")).policies)
+    assert (entry.policies, entry.condition) == (("a", "b", "c"), "")
+
+
+@pytest.mark.parametrize(
+    ("manager", "may", "sent"), [("sluice", True, False), ("sluice", False, True), ("x", True, True)]
+)
+@pytest.mark.parametrize("sub", ["", "status"])
+def test_what_sluice_writes_itself_is_not_sent(manager, may, sent, sub):
+    """All shipped policies together: a Workload is started and ended whether or not a webhook answers."""
+    hook = hooks(registration(load_bundle(WITH_QUEUES).policies), gate=True)[-1]
+    workload = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}, "spec": {}}
+    asked = request(workload, workload, "UPDATE", sub_resource=sub)
+    assert holds(hook.condition, asked, {"fieldManager": manager}, may=may) is sent
+
+
 def test_a_comment_ends_with_its_condition():
     """A condition that ends in a comment takes neither the brackets behind it away nor the conditions of others."""
     lines = "  matchConditions:\n  - name: c\n    expression: |\n      object.kind == 'Pod' // not a \"Job\""
@@ -198,14 +261,9 @@ def test_unbound_policies_are_not_registered():
 
 def test_shipped_policies():
     """The shipped policies need one call of each phase."""
-    policies = load_bundle(
-        p for p in sorted(Path(ROOT, "policies").iterdir()) if p.name not in ("queue", "library")
-    ).policies
-    found = registration(policies)
-    assert [(e.mutating, e.failure_policy) for e in found] == [(True, "Fail"), (False, "Fail")]
-
-
-FOLDERS = [p for p in sorted(Path(ROOT, "policies").iterdir()) if p.name not in ("queue", "library")]
+    for folders in (FOLDERS, WITH_QUEUES):
+        found = registration(load_bundle(folders).policies)
+        assert [(e.mutating, e.failure_policy) for e in found] == [(True, "Fail"), (False, "Fail")]
 
 
 def requests():
@@ -239,19 +297,18 @@ def test_conditions_of_any_of_the_shipped_policies_never_fail():
     An error would refuse the request. The conditions are tried on everything, whatever their entry's rules take.
     """
     conditions = set()
-    policies = {folder: load_bundle([folder]).policies for folder in FOLDERS}
-    for size in (1, 2, len(FOLDERS) - 1, len(FOLDERS)):
-        for folders in itertools.combinations(FOLDERS, size):
+    policies = {folder: load_bundle([folder]).policies for folder in WITH_QUEUES}
+    for size in (1, 2, len(FOLDERS) - 1, len(FOLDERS), len(WITH_QUEUES)):
+        for folders in itertools.combinations(WITH_QUEUES, size):
             chosen = [policy for folder in folders for policy in policies[folder]]
             entries = registration(chosen)
             conditions |= {hook.condition for gate in (False, True) for hook in hooks(entries, gate=gate)} - {""}
     assert len(conditions) > 3
     programs = [cel.compile(condition, validation_env(params=False)) for condition in conditions]
     for asked in requests():
-        sub = {"subResource": asked.sub_resource} if asked.sub_resource else {}
-        given = {"object": asked.object, "oldObject": asked.old_object, "request": {**asked.attributes, **sub}}
+        values = given(asked)
         for program in programs:
-            assert type(program.evaluate(given)) is bool, asked
+            assert type(program.evaluate(values)) is bool, asked
 
 
 def test_a_condition_that_is_too_long_is_left_out():

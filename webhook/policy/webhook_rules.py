@@ -19,6 +19,7 @@ IGNORE: Final = "Ignore"
 LONGEST: Final = 100_000
 """Code points of an expression that the API server's parser takes (cel-go, `ExpressionSizeCodePointLimit`)."""
 SUB_RESOURCE: Final = "request.?subResource.orValue('')"
+_NAMED: Final = "(request.resource.group + '/' + request.resource.resource)"
 _HIDDEN: Final = ("params", "namespaceObject", "variables")
 """What a webhook's own match conditions cannot speak of."""
 
@@ -58,7 +59,7 @@ def calls(policies: Iterable[Policy]) -> dict[tuple[bool, str], list[Policy]]:
     for mutating in (True, False):
         phase = [policy for policy in bound if policy.mutating is mutating]
         failing = [policy for policy in phase if not policy.ignore_failure]
-        sent = [] if condition_of(failing) else rules_of(failing)
+        sent = rules_of(failing) if _always(failing) or not condition_of(failing) else []
         alone = [p for p in phase if p.ignore_failure and not all(is_covered(rule, sent) for rule in rules_of([p]))]
         together = [policy for policy in phase if policy not in alone]
         found.update({(mutating, name): group for name, group in ((FAIL, together), (IGNORE, alone)) if group})
@@ -84,10 +85,7 @@ def rules_of(policies: Iterable[Policy]) -> list[Rule]:
     """
     found: dict[tuple[Any, ...], Rule] = {}
     for policy in policies:
-        rules = list(policy.match.rules) or [EVERYTHING]
-        if policy.expand:
-            rules += [r for rule in policy.match.rules if _takes_pods(rule) for r in _job_rules(rule.operations)]
-        for rule in rules:
+        for rule in _rules(policy):
             written = {
                 "apiGroups": sorted(rule.groups),
                 "apiVersions": sorted(rule.versions),
@@ -102,6 +100,13 @@ def rules_of(policies: Iterable[Policy]) -> list[Rule]:
         if is_covered(written, others):
             kept = others
     return kept
+
+
+def _rules(policy: Policy) -> list[ResourceRule]:
+    rules = list(policy.match.rules) or [EVERYTHING]
+    if policy.expand:
+        rules += [r for rule in policy.match.rules if _takes_pods(rule) for r in _job_rules(rule.operations)]
+    return rules
 
 
 def is_covered(rule: Rule, others: Iterable[Rule]) -> bool:
@@ -148,17 +153,49 @@ def _job_rules(operations: frozenset[str]) -> list[ResourceRule]:
 def condition_of(policies: Sequence[Policy]) -> str:
     """Return one condition for all: the conditions of each policy ANDed, those of all policies ORed.
 
-    Empty where one policy has none, is expanded, or speaks of what a webhook's condition cannot see; and where all
-    together are longer than the API server reads.
+    Where some policies need every request of their rules, it is about the other resources alone, and all else comes.
+    Empty where these are none, and where the condition is longer than the API server reads.
     """
-    parts = []
+    always, parts = _always(policies), []
+    if always:
+        spared = _spared(policies, always)
+        parts = [f"!({_among(_NAMED, map('/'.join, spared))})"] if spared else []
+        policies = [policy for policy in policies if any(_takes(policy, name) for name in spared)]
     for policy in policies:
-        if not policy.conditions or policy.expand or not portable(policy):
-            return ""
         tests = [*_reach(policy.match), *(c.expression.text.strip() for c in policy.conditions)]
         parts.append(f"({' && '.join(map(_bracketed, tests))})")
     condition = " || ".join(dict.fromkeys(parts))
     return condition if len(condition) <= LONGEST else ""
+
+
+def _always(policies: Sequence[Policy]) -> list[Policy]:
+    """Return those of one call that need every request of their rules.
+
+    One that ignores failures does beside others: it is there as it costs them no call.
+    """
+    failing = any(not policy.ignore_failure for policy in policies)
+    return [
+        policy
+        for policy in policies
+        if not policy.conditions or policy.expand or not portable(policy) or (failing and policy.ignore_failure)
+    ]
+
+
+def _spared(policies: Iterable[Policy], always: Sequence[Policy]) -> list[tuple[str, str]]:
+    """Return the resources, by group and name, that the policies take and those of `always` do not."""
+    rules = [(rule, policy.match) for policy in policies for rule in _rules(policy)]
+    found = {name for rule, match in rules for _, sub in rule.resources for name in _names(rule, sub, match)}
+    return [name for name in found if "*" not in name and not any(_takes(policy, name) for policy in always)]
+
+
+def _takes(policy: Policy, name: tuple[str, str]) -> bool:
+    """Return whether the policy's rules take requests of this resource."""
+    return any(
+        group in ("*", name[0]) and resource in ("*", name[1])
+        for rule in _rules(policy)
+        for _, sub in rule.resources
+        for group, resource in _names(rule, sub, policy.match)
+    )
 
 
 def portable(policy: Policy) -> bool:
@@ -184,19 +221,26 @@ def _reach(match: MatchResources) -> Iterator[str]:
         yield found.popitem()[0] if len(found) == 1 else " || ".join(f"({test})" for test in found)
 
 
-def _tests(rule: ResourceRule, sub: str, match: MatchResources) -> Iterator[str]:
-    """Yield the tests of one rule for one subresource, empty where it takes every one. Versions are converted."""
+def _names(rule: ResourceRule, sub: str, match: MatchResources) -> set[tuple[str, str]]:
+    """Return the resources of a rule by group and name, each with those that are the same ones in another group."""
     names = {(group, resource) for group in rule.groups for resource, of in rule.resources if of == sub}
     if match.equivalent:
         names |= {other for name in names for other in synonyms(*name)}
+    return names
+
+
+def _tests(rule: ResourceRule, sub: str, match: MatchResources) -> Iterator[str]:
+    """Yield the tests of one rule for one subresource, empty where it takes every one. Versions are converted."""
+    names = _names(rule, sub, match)
     yield _among("request.operation", rule.operations)
     yield _among("request.resource.group", {group for group, _ in names})
     yield _among("request.resource.resource", {resource for _, resource in names})
     yield _among(SUB_RESOURCE, {sub})
 
 
-def _among(what: str, words: Collection[str]) -> str:
+def _among(what: str, words: Iterable[str]) -> str:
+    words = sorted(words)
     if "*" in words:
         return ""
-    first, *others = sorted(f"'{word}'" for word in words)
+    first, *others = (f"'{word}'" for word in words)
     return f"{what} in [{', '.join((first, *others))}]" if others else f"{what} == {first}"
