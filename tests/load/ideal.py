@@ -128,11 +128,13 @@ class Counters:
         while True:
             for queue in self.cohort_of:
                 counts = self.pending[queue], self.reserving[queue]
-                if counts != self.told.get(queue):
-                    self.told[queue] = counts
-                    status = {"pendingWorkloads": counts[0], "reservingWorkloads": counts[1]}
-                    status |= {"admittedWorkloads": counts[1], "conditions": [condition("Active")]}
+                if counts == self.told.get(queue):
+                    continue
+                status = {"pendingWorkloads": counts[0], "reservingWorkloads": counts[1]}
+                status |= {"admittedWorkloads": counts[1], "conditions": [condition("Active")]}
+                with contextlib.suppress(StoreError):  # the next second tries again
                     await self.store.patch(CLUSTER_QUEUE, queue, "", {"status": status}, subresource="status")
+                    self.told[queue] = counts
             await asyncio.sleep(1)
 
 
