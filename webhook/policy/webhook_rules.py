@@ -19,7 +19,7 @@ IGNORE: Final = "Ignore"
 LONGEST: Final = 100_000
 """Code points of an expression that the API server's parser takes (cel-go, `ExpressionSizeCodePointLimit`)."""
 SUB_RESOURCE: Final = "request.?subResource.orValue('')"
-_NAMED: Final = "(request.resource.group + '/' + request.resource.resource)"
+RESOURCE: Final = "(request.resource.group + '/' + request.resource.resource)"
 _HIDDEN: Final = ("params", "namespaceObject", "variables")
 """What a webhook's own match conditions cannot speak of."""
 
@@ -156,11 +156,13 @@ def condition_of(policies: Sequence[Policy]) -> str:
     Where some policies need every request of their rules, it is about the other resources alone, and all else comes.
     Empty where these are none, and where the condition is longer than the API server reads.
     """
-    always, parts = _always(policies), []
-    if always:
-        spared = _spared(policies, always)
-        parts = [f"!({_among(_NAMED, map('/'.join, spared))})"] if spared else []
-        policies = [policy for policy in policies if any(_takes(policy, name) for name in spared)]
+    parts = []
+    if always := _always(policies):
+        taken = _resources(always)
+        spared = {name for name in _resources(policies) if "*" not in name and not _is_among(name, taken)}
+        parts = [f"!({_among(RESOURCE, map('/'.join, spared))})"] if spared else []
+        own = [(policy, _resources([policy])) for policy in policies]
+        policies = [policy for policy, names in own if any(_is_among(name, names) for name in spared)]
     for policy in policies:
         tests = [*_reach(policy.match), *(c.expression.text.strip() for c in policy.conditions)]
         parts.append(f"({' && '.join(map(_bracketed, tests))})")
@@ -181,21 +183,14 @@ def _always(policies: Sequence[Policy]) -> list[Policy]:
     ]
 
 
-def _spared(policies: Iterable[Policy], always: Sequence[Policy]) -> list[tuple[str, str]]:
-    """Return the resources, by group and name, that the policies take and those of `always` do not."""
+def _resources(policies: Iterable[Policy]) -> set[tuple[str, str]]:
+    """Return the resources, by group and name, that the rules of these policies take; `*` stands for all."""
     rules = [(rule, policy.match) for policy in policies for rule in _rules(policy)]
-    found = {name for rule, match in rules for _, sub in rule.resources for name in _names(rule, sub, match)}
-    return [name for name in found if "*" not in name and not any(_takes(policy, name) for policy in always)]
+    return {name for rule, match in rules for _, sub in rule.resources for name in _names(rule, sub, match)}
 
 
-def _takes(policy: Policy, name: tuple[str, str]) -> bool:
-    """Return whether the policy's rules take requests of this resource."""
-    return any(
-        group in ("*", name[0]) and resource in ("*", name[1])
-        for rule in _rules(policy)
-        for _, sub in rule.resources
-        for group, resource in _names(rule, sub, policy.match)
-    )
+def _is_among(name: tuple[str, str], taken: Iterable[tuple[str, str]]) -> bool:
+    return any(group in ("*", name[0]) and resource in ("*", name[1]) for group, resource in taken)
 
 
 def portable(policy: Policy) -> bool:

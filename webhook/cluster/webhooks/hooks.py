@@ -12,7 +12,7 @@ from typing import Final
 from webhook.cluster.api.kinds import MANAGED
 from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
-from webhook.policy.webhook_rules import IGNORE, SUB_RESOURCE, Rule, WebhookEntry, is_covered
+from webhook.policy.webhook_rules import IGNORE, RESOURCE, SUB_RESOURCE, Rule, WebhookEntry, is_covered
 
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)
 _NAMES_A_QUEUE: Final = " || ".join(
@@ -82,6 +82,5 @@ def _rule(group: str, versions: Sequence[str], resource: str) -> Rule:
 def _is_queued() -> str:
     names = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED if not kind.gate)
     gated = ", ".join(f"'{kind.group}/{kind.resource}'" for kind in _QUEUED if kind.gate)
-    asked = "(request.resource.group + '/' + request.resource.resource)"
     written = f"request.operation in ['CREATE', 'UPDATE'] && {SUB_RESOURCE} == ''"
-    return f"({written} && ({asked} in [{names}] || ({asked} in [{gated}] && ({_NAMES_A_QUEUE}))))"
+    return f"({written} && ({RESOURCE} in [{names}] || ({RESOURCE} in [{gated}] && ({_NAMES_A_QUEUE}))))"
