@@ -61,11 +61,15 @@ class Policies:
     lazy: LazyBundle
     parts: Mapping[str, Bundle]
     """The policies of each webhook call, and all of them by the empty name."""
+    gate_part: str
+    """The webhook call whose requests go on to the gate: that of the first entry that is registered."""
 
     @classmethod
     def of(cls, lazy: LazyBundle, rules: Rules) -> Policies:
         """Make them of what was taken over."""
-        return cls(lazy.whole, rules, lazy, {only: lazy.part(only) for only in CALLS})
+        failing = any(policy.call == "fail" and not policy.stub.mutating for policy in lazy.policies)
+        parts = {only: lazy.part(only) for only in CALLS}
+        return cls(lazy.whole, rules, lazy, parts, "fail" if failing else "ignore")
 
     def kinds(self) -> set[Kind]:
         """Return the kinds of requests that came."""
@@ -90,11 +94,6 @@ class Policies:
                 for expression in lazy.compiled.expressions():
                     expression.program.release()
             yield
-
-    @property
-    def gate_part(self) -> str:
-        """The webhook call whose requests go on to the gate: that of the first entry that is registered."""
-        return "fail" if any(p.call == "fail" and not p.stub.mutating for p in self.lazy.policies) else "ignore"
 
 
 def load(paths: Iterable[Path], wanted: Configured = RULES) -> Policies:
