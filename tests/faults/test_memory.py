@@ -21,6 +21,8 @@ LARGE, OTHERS = 256, 700
 """Connections that send a review of almost 8 MiB each, and others, with all of a head that they may send."""
 FEW = 4
 """As many large bodies as the server holds at once."""
+REFUSALS = 20
+"""So many sendings may be refused before a large body no longer has to be read."""
 READ, REFUSED = {200, 413}, {0, 408, 503, 504}
 ALMOST = 8 * 2**20 - 4096
 VALUES = (ROOT / "charts" / "sluice" / "values.yaml").read_text()
@@ -82,14 +84,14 @@ def test_the_kernel_kills_nothing(bounded: tuple[Server, MemoryLimit], body: Cal
 
     async def insist(count: int) -> Iterable[int]:
         """Send so many at once until each was read. Where none of them was, the server is too slow to read them all
-        in its time for a body: then one at a time."""
+        in its time for a body: then one at a time, and no more once REFUSALS were."""
         read: list[int] = []
-        at_once = count
-        while len(read) < count:
+        at_once, refused = count, 0
+        while len(read) < count and refused <= REFUSALS:
             sent = await asyncio.gather(*(send() for _ in range(min(at_once, count - len(read)))))
             read += (new := [status for status in sent if status in READ])
             if not new:
-                at_once = 1
+                at_once, refused = 1, refused + 1
         return read
 
     async def hold(begun: asyncio.Semaphore, over: asyncio.Event) -> None:
