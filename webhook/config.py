@@ -335,17 +335,10 @@ def _boolean(value: Any) -> bool:
 
 
 def _absolute(config: Config) -> Config:
-    return replace(
-        config,
-        policies=tuple(path.absolute() for path in config.policies),
-        cert_dir=config.cert_dir.absolute(),
-        client_ca=config.client_ca.absolute() if config.client_ca else None,
-        kubeconfig=config.kubeconfig.absolute() if config.kubeconfig else None,
-        record_folder=config.record_folder.absolute() if config.record_folder else None,
-        kueue_config=config.kueue_config.absolute() if config.kueue_config else None,
-        journal_folder=config.journal_folder.absolute() if config.journal_folder else None,
-        journal_users_key=config.journal_users_key.absolute() if config.journal_users_key else None,
-    )
+    paths: dict[str, Any] = {
+        name: value.absolute() for name in NAMES if isinstance(value := getattr(config, name), Path)
+    }
+    return replace(config, policies=tuple(path.absolute() for path in config.policies), **paths)
 
 
 def _snake(text: str) -> str:

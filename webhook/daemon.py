@@ -392,4 +392,4 @@ class Daemon:
 def _complain(task: asyncio.Task[None]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         if (error := task.exception()) is not None:
-            log.error("%s ended: this is a bug of Sluice", task.get_name(), exc_info=error)
+            log.error("%s ended: this is a bug in Sluice", task.get_name(), exc_info=error)

@@ -73,7 +73,7 @@ def url(value: object) -> str:
     except ValueError:
         good = False
     if not good or parts.username or parts.query or parts.fragment or any(c.isspace() for c in str(value)):
-        raise ValueError(f"{_shown(value)} is not https://HOST:PORT")
+        raise ValueError(f"{_shown(value)} is not https://HOST[:PORT][/PATH]")
     return str(value).rstrip("/")
 
 

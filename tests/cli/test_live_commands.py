@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import json
+import signal
 import tomllib
 
 import pytest
@@ -18,6 +19,7 @@ from webhook.cli.commands.cluster.resume import resume
 from webhook.cli.commands.cluster.stop import stop
 from webhook.cli.commands.cluster.top import top
 from webhook.cli.commands.cluster.why import why
+from webhook.cli.commands.policies.dry_run import dry_run_command
 from webhook.cli.commands.queues.plan import plan
 from webhook.cli.live import steering
 from webhook.cli.live.session import ask, namespace_of
@@ -334,8 +336,16 @@ def test_a_running_workload_is_requeued_when_it_has_let_go(store, monkeypatch):
         return False
 
     monkeypatch.setattr(steering, "released", keeps)
+    told = "its pods are not gone yet; when they are, run `sluice requeue job-runs-1 -n team-a` again"
     done = invoke(requeue, "runs", "-n", "team-a", "--yes")
-    assert (done.exit_code, "still holds its quota" in done.stderr) == (exits.BAD_INPUT, True)
+    assert (done.exit_code, told in done.stderr) == (exits.BAD_INPUT, True)
+
+    async def is_interrupted(store, change):
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(steering, "released", is_interrupted)
+    assert told in invoke(requeue, "runs", "-n", "team-a", "--yes").stderr
 
 
 def field_now(workload):
@@ -467,7 +477,7 @@ spec: {suspend: true, replicatedJobs: []}
         ("over", "no queue holds Job team-a/over: it has ended"),
         ("none", "no queue holds JobSet team-a/none: it has no pods"),
         ("Pod/free", 'no queued job or Workload "Pod/free" in namespace team-a'),
-        ("early", "without the label sluice.dev/managed=true, about which Sluice is not asked by default: outside"),
+        ("early", "Sluice is not called for objects in namespaces without the label sluice.dev/managed=true: outside"),
     ],
 )  # fmt: skip
 def test_why_tells_what_keeps_a_job_out_of_the_queues(store, job, told):
@@ -547,6 +557,19 @@ def test_a_plan_of_a_cluster_leaves_alone_what_runs_outside_of_the_queues(store)
 
 
 OLDER = "kueue.x-k8s.io/v1beta1"
+
+
+def test_a_plan_is_of_files_or_of_a_cluster(store, tmp_path):
+    """A file beside --live would not be looked at: both together are refused, with the command that takes both."""
+    (tmp_path / "job.yaml").write_text("kind: Job")
+    done = invoke(plan, "--live", "-f", str(tmp_path / "job.yaml"))
+    assert (done.exit_code, "sluice dry-run --live -f FILE" in done.stderr) == (exits.BAD_INPUT, True)
+
+
+def test_a_dry_run_of_a_cluster_without_jobs_has_nothing_to_run(store):
+    """That there are none is no mistake in the options."""
+    done = invoke(dry_run_command, "--live", "-p", "sluice.dev/gpu-tolerations")
+    assert (done.exit_code, "no jobs or Pods that a policy matches" in done.stderr) == (exits.NOTHING_TO_RUN, True)
 
 
 def test_an_older_kueue_serves_the_older_version_only(store, monkeypatch):

@@ -123,6 +123,25 @@ class Lingering(MemoryStore):
             await self.let_go.wait()
 
 
+def test_an_error_while_the_lease_is_held_is_logged(caplog):
+    """It is no loss of the lease: the controller starts anew, and says why."""
+
+    async def fails():
+        raise RuntimeError("the clock has gone")
+
+    async def go():
+        store, leader = MemoryStore(), candidate(MemoryStore(), "a")
+        leader.hold = fails
+        first, view, _ = make_controller(store, leader)
+        view.start()
+        first.start()
+        await until(lambda: "the clock has gone" in caplog.text, "it is logged")
+        await first.stop()
+        await view.stop()
+
+    asyncio.run(go())
+
+
 def test_a_replica_that_leads_no_more_says_so_before_its_tasks_have_ended():
     """An alert counts the leaders: one that does not come to its end must not count as one."""
 

@@ -93,7 +93,7 @@ def test_live_objects_are_tried(control_plane: ControlPlane, live: Client, repos
 
 
 NOTE = (
-    r"note: namespaces without the label sluice\.dev/managed=true, about which Sluice is not asked by default: "
+    r"note: by default, Sluice is not called for objects in namespaces without the label sluice\.dev/managed=true: "
     r"(?:[\w-]+, )*live(?:, [\w-]+)*\n"
 )
 """Other tests may have left a namespace of their own."""

@@ -180,7 +180,7 @@ def _run() -> int:
 
 
 def _internal(error: Exception) -> int:
-    """Return the message for an internal error of Sluice, with its place."""
+    """Print an internal error of Sluice, with its place; return the exit code INTERNAL."""
     if os.environ.get("SLUICE_TRACEBACK"):
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]

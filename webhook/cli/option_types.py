@@ -1,4 +1,4 @@
-"""What options take, checked at the door, so that a mistake is told with the name of its option; and the options that
+"""What options take, checked when they are read: a mistake is told with the name of its option. And the options that
 several commands have: one spelling and one help for each.
 
 An empty text is refused, unless the option says that it means something.
@@ -142,7 +142,7 @@ def whole(low: int, high: int, unit: str = "") -> Read:
 TEXT: Final = Read("text", setting_values.text)
 ANY_TEXT: Final = Read("text", str)
 """Of a filter, of which an empty one lets all through."""
-NAMESPACE: Final = Read("name", setting_values.label)
+LABEL: Final = Read("name", setting_values.label)
 NAME: Final = Read("name", setting_values.name)
 LABELS: Final = Read("key=value,...", setting_values.labels)
 ADDRESS: Final = Read("host:port", setting_values.address)
@@ -161,6 +161,7 @@ INPUT: Final = PathOption(exists=True, allow_dash=True)
 """A file, a folder, or - for standard input; as text."""
 FORMER_FORMATS: Final = {"table": "text"}
 OF_THE_REPOSITORY: Final = "those of .sluice.yaml, else policies"
+OWN_CLUSTER: Final = "$KUBECONFIG, in a pod its service account, else ~/.kube/config"
 RULES_OF_THE_REPOSITORY: Final = "the queueRules of .sluice.yaml, else kueue"
 
 
@@ -204,7 +205,7 @@ def rules_option(
     )  # fmt: skip
 
 
-def cluster_options(command: Command, default: str = "your own") -> Command:
+def cluster_options(command: Command, default: str = OWN_CLUSTER) -> Command:
     """Add `--kubeconfig` and `--context`: which cluster is meant."""
     told = f"Kubeconfig file.{_default(default)}"
     command = click.option("--context", type=TEXT, metavar="CONTEXT",
@@ -239,7 +240,7 @@ force_option: Final[Decorator[Any]] = click.option("--force", is_flag=True, help
 allow_missing_option: Final[Decorator[Any]] = click.option(
     "--allow-missing",
     is_flag=True,
-    help="Accept that objects which decide (namespaces, queues, parameters) are missing.",
+    help="Continue if objects that affect the result (namespaces, queues, parameters) are missing.",
 )
 authorized_option: Final[Decorator[Any]] = click.option(
     "--authorized", is_flag=True, help="Allow all authorizer checks in policies; otherwise they are denied."
@@ -268,7 +269,7 @@ def service_option(default: str | None) -> Decorator[Any]:
 def request_options(command: Command) -> Command:
     """Add what a review says beside its object: `--operation`, `--as`, `--as-group`, `--namespace`."""
     for option in (
-        click.option("-n", "--namespace", type=NAMESPACE, default="default", show_default=True,
+        click.option("-n", "--namespace", type=LABEL, default="default", show_default=True,
                      help="Namespace of objects that name none."),
         click.option("--as-group", "groups", multiple=True, type=TEXT, metavar="GROUP",
                      help="Group of that user. Can be repeated."),

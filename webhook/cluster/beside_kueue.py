@@ -83,7 +83,7 @@ class BesideKueue:
             try:
                 self.decide()
             except Exception:
-                log.exception("nothing is compared in this round: this is a bug of Sluice")
+                log.exception("nothing is compared in this round: this is a bug in Sluice")
             if await waited(self._dirty, LOOK_AGAIN):
                 await asyncio.sleep(GATHER)
 

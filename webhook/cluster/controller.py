@@ -181,7 +181,7 @@ class Controller:
             except StoreError as error:
                 log.warning("the controller restarts: %s", error)
             except Exception:
-                log.exception("the controller restarts: this is a bug of Sluice")
+                log.exception("the controller restarts: this is a bug in Sluice")
             await asyncio.sleep(AFTER_FAILURE)
 
     async def _follow_until(self, leader: Leader) -> None:
@@ -206,6 +206,7 @@ class Controller:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if hold.done():
+                hold.result()
                 return
             begun.result()
             tasks.remove(begun)
@@ -235,7 +236,7 @@ class Controller:
             await self._decision_writer.stop()
             await self._jobs.stop()
             await self._events.stop()
-            log.info("this replica decides no more")
+            log.info("this replica no longer leads")
 
     async def _begin(self) -> None:
         """Catch up with all writes, then fence the former leader; failures are retried.

@@ -77,7 +77,7 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
 
 
 class DecisionWriter:
-    """Runs rounds; its only state are the writes in flight."""
+    """Runs rounds. Its state is the writes in flight and the evictions that were asked for."""
 
     def __init__(
         self, context: ControllerContext, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]

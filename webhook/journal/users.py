@@ -50,9 +50,9 @@ def key_in(folder: Path) -> bytes:
     folder.mkdir(0o700, parents=True, exist_ok=True)
     file = folder / KEY_FILE
     with contextlib.suppress(FileExistsError):
-        door = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(door, "w", encoding="ascii") as stream:
+            with os.fdopen(descriptor, "w", encoding="ascii") as stream:
                 stream.write(f"{secrets.token_hex(32)}\n")
         except OSError:
             file.unlink()  # a full disk: without a key another one is made when there is room

@@ -90,7 +90,7 @@ class App:
             return self.refuse(StatusError(str(error), 500, "interrupted"))
         if isinstance(error, ConnectionError):
             return self.refuse(StatusError("the client closed the connection", 400, "disconnected"))
-        log.error("%s %s failed: this is a bug of Sluice", method, path, exc_info=error)
+        log.error("%s %s failed: this is a bug in Sluice", method, path, exc_info=error)
         return self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
 
     def _lost(self, path: str) -> web.Response:

@@ -107,7 +107,7 @@ def test_what_decides_and_is_missing_is_named(run, known, missing):
     context = [word for name in known for word in ("-c", name)]
     done = run("-f", "job.yaml", *context)
     assert done.exit_code == (exits.BAD_INPUT if missing else exits.PASSED)
-    assert (f"missing objects decide the outcome: {missing}; add them with -c FILE" in done.stderr) == bool(missing)
+    assert (f"required objects are missing: {missing}; add them with -c FILE" in done.stderr) == bool(missing)
     assert run("-f", "job.yaml", *context, "--allow-missing").exit_code == exits.PASSED
 
 

@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch):
 def test_what_decides_and_is_missing_is_named(run):
     """As in `dry-run`: for want of a namespace and a queue the answer is no pass, unless that is accepted."""
     done = run("-f", "-", stdin=job("train"))
-    missing = "missing objects decide the outcome: Namespace team-a, LocalQueue team-a/gpu; add them with -c FILE"
+    missing = "required objects are missing: Namespace team-a, LocalQueue team-a/gpu; add them with -c FILE"
     assert (done.exit_code, missing in done.stderr) == (exits.BAD_INPUT, True)
     assert run("-f", "-", "--allow-missing", stdin=job("train")).exit_code == exits.PASSED
 

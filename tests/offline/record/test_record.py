@@ -153,7 +153,25 @@ def test_a_full_disk_does_not_stop_reviews(tmp_path):
     recorder.write(request(pod()), ALLOWED, 0.001)
     recorder.close()
     assert recorder.failure
-    assert recorder.written == 0
+    assert (recorder.written, recorder.dropped) == (0, 1)
+
+
+def test_an_error_is_over_with_the_next_success(tmp_path, monkeypatch, caplog):
+    """Each time the disk fails anew it is said once, and what was lost is counted."""
+    fails, real = iter([True, True, False, True]), Recorder._append
+
+    def append(recorder, entry):
+        if next(fails):
+            raise OSError("no space left")
+        real(recorder, entry)
+
+    monkeypatch.setattr(Recorder, "_append", append)
+    recorder = Recorder(tmp_path)
+    for _ in range(4):
+        recorder.write(request(pod()), ALLOWED, 0.001)
+    recorder.close()
+    assert (recorder.written, recorder.dropped, recorder.failure) == (1, 3, "no space left")
+    assert caplog.text.count("a review was not recorded") == 2
 
 
 def test_a_disk_that_is_full_for_a_time_spoils_no_line(tmp_path, monkeypatch):

@@ -74,7 +74,7 @@ def test_a_missing_namespace_is_no_pass(recorded):
     Path("recorded/reviews.jsonl").write_text(lines[1])  # the validation of the good one: allowed either way
     done = recorded("recorded")
     assert done.exit_code == exits.BAD_INPUT
-    assert "sluice replay: missing objects decide the outcome: Namespace team-a; " in done.stderr
+    assert "sluice replay: required objects are missing: Namespace team-a; " in done.stderr
     assert recorded("recorded", "--allow-missing").exit_code == exits.PASSED
 
 

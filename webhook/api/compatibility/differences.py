@@ -48,23 +48,23 @@ DIFFERENCES: Final = (
         "with `flavorFungibility.preference`, a flavor needs preemption if one of its resources does",
         "Kueue may nominate it as fitting; the job then fails the second check of every cycle, although another "
         "flavor is free or victims exist (PreemptionOverBorrowing)",
-        "none: a bug of Kueue",
+        "none: a bug in Kueue",
         ("trace-a1-00034", "trace-a3-00037"),
     ),
     KueueDifference(
         "where a ClusterQueue covers `pods`, victims are sought for the pods of a job too",
         "Kueue leaves them out, and a job that lacks only those then fails the second check of every cycle",
-        "none: a bug of Kueue",
+        "none: a bug in Kueue",
     ),
     KueueDifference(
         "a pod set that requests 0 of a resource that no queue covers is admitted with all others",
         "Kueue's admission leaves out the pod sets that follow it",
-        "none: a bug of Kueue",
+        "none: a bug in Kueue",
     ),
     KueueDifference(
         "a workload that is admitted in part does not request its `reclaimablePods` again",
         "Kueue searches from the counts of the spec, and the job waits for quota of pods that are done",
-        "none: a bug of Kueue",
+        "none: a bug in Kueue",
     ),
     KueueDifference(
         "without the gate FlavorFungibility a workload that cannot be admitted is parked",

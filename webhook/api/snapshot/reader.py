@@ -19,6 +19,7 @@ from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.workload import Surroundings
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.kube.well_known import KUEUE
+from webhook.queue.definitions import key_of
 from webhook.queue.events import (
     Definition,
     DefinitionChanged,
@@ -242,7 +243,7 @@ class Reader:
         """Read Volcano's queues, each of which depends on all the others."""
         queues = self._objects.get("Queue")
         found = volcano.definitions(queues.values(), self._all("PodGroup"), self._all("Node")) if queues else []
-        definitions = {(kind, _definition_name(d)): d for kind, d in found}
+        definitions = {(kind, key_of(d)): d for kind, d in found}
         self._of_volcano = dict.fromkeys(definitions)
         return definitions
 
@@ -357,7 +358,7 @@ class Reader:
     def _definitions(self) -> dict[_Key, Definition]:
         readers = {**QUOTA_KINDS, "Namespace": (Namespace, self._namespace)}
         found = {
-            (made, _definition_name(definition)): definition
+            (made, key_of(definition)): definition
             for kind, (made, read) in readers.items()
             for obj in self._all(kind)
             if (definition := self._definition(made, read, obj)) is not None
@@ -376,9 +377,3 @@ def _name(obj: Object) -> str:
     metadata = obj.get("metadata") or {}
     name = str(metadata.get("name") or "")
     return f"{metadata.get('namespace') or 'default'}/{name}" if obj.get("kind") in _NAMESPACED else name
-
-
-def _definition_name(definition: Definition) -> str:
-    if isinstance(definition, LocalQueue):
-        return f"{definition.namespace}/{definition.name}"
-    return definition.name

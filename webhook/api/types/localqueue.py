@@ -11,7 +11,7 @@ from webhook.api.types.quota import ConsumedResources, Count, FairSharing, Local
 
 
 class LocalQueueSpec(Api, frozen=True, kw_only=True):
-    """A door of one namespace to a ClusterQueue."""
+    """Access of one namespace to a ClusterQueue."""
 
     cluster_queue: Annotated[Name | None, doc("The ClusterQueue of this LocalQueue.", rules=(IMMUTABLE,))] = None
     stop_policy: Annotated[
@@ -46,7 +46,7 @@ class LocalQueueStatus(Api, frozen=True, kw_only=True):
 
 
 class LocalQueue(Api, frozen=True, kw_only=True):
-    """The queue that a job names: the door of its namespace to a ClusterQueue."""
+    """The queue that a job names: it gives the jobs of its namespace access to a ClusterQueue."""
 
     spec: Annotated[LocalQueueSpec, doc("Desired state.")] = msgspec.field(default_factory=LocalQueueSpec)
     status: Annotated[LocalQueueStatus | None, doc("What is.")] = None

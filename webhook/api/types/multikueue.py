@@ -8,7 +8,7 @@ import msgspec
 
 from webhook.api.types.fields import Api, Condition, Rule, doc
 
-UNIQUE = Rule("self.all(c, self.exists_one(other, other == c))", "a cluster is there only once")
+UNIQUE = Rule("self.all(c, self.exists_one(other, other == c))", "a cluster must not be listed twice")
 
 
 class KubeConfig(Api, frozen=True, kw_only=True):

@@ -12,11 +12,11 @@ ParameterValue = Annotated[str, msgspec.Meta(max_length=255)]
 
 
 class RetryStrategy(Api, frozen=True, kw_only=True):
-    """When a refused request is made again."""
+    """When to retry a failed ProvisioningRequest."""
 
-    backoff_limit_count: Annotated[Int32, doc("How often; after that the workload is deactivated.")] = 3
-    backoff_base_seconds: Annotated[Int32, doc("How long to wait the first time; each time doubles it.")] = 60
-    backoff_max_seconds: Annotated[Int32, doc("The longest wait.")] = 1800
+    backoff_limit_count: Annotated[Int32, doc("Number of retries; then the workload is deactivated.")] = 3
+    backoff_base_seconds: Annotated[Int32, doc("Seconds before the first retry; doubles with each retry.")] = 60
+    backoff_max_seconds: Annotated[Int32, doc("Most seconds between two retries.")] = 1800
 
 
 class NodeSelectorUpdate(Api, frozen=True, kw_only=True):
@@ -44,15 +44,15 @@ class ProvisioningRequestConfigSpec(Api, frozen=True, kw_only=True):
         default_factory=dict
     )
     managed_resources: Annotated[
-        list[str], doc("Only pods that ask for one of these; empty, all.", kind="set", max_length=100)
+        list[str], doc("Only pod sets that request one of these resources. Empty: all.", kind="set", max_length=100)
     ] = msgspec.field(default_factory=list)
-    retry_strategy: Annotated[RetryStrategy, doc("When a refused request is made again.")] = msgspec.field(
+    retry_strategy: Annotated[RetryStrategy, doc("When to retry a failed ProvisioningRequest.")] = msgspec.field(
         default_factory=RetryStrategy
     )
     pod_set_updates: Annotated[ProvisioningUpdates | None, doc("What is added to the pods.")] = None
     pod_set_merge_policy: Annotated[
         Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] | None,
-        doc("Which pod sets are asked for together; absent, none."),
+        doc("Which pod sets share a ProvisioningRequest. Absent: none."),
     ] = None
 
 

@@ -8,7 +8,7 @@ from webhook.api.types.fields import QUALIFIED, Api, Rule, doc
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 LEVELS: Final = (
-    Rule("self.all(l, self.exists_one(other, other == l))", "a level is there only once"),
+    Rule("self.all(l, self.exists_one(other, other == l))", "a level must not be listed twice"),
     Rule(
         f"self.all(l, l.nodeLabel != '{HOSTNAME}') || self[size(self) - 1].nodeLabel == '{HOSTNAME}'",
         f"{HOSTNAME} can only be the lowest level",
@@ -16,7 +16,7 @@ LEVELS: Final = (
     Rule(
         f"self == oldSelf || (self[size(self) - 1].nodeLabel == '{HOSTNAME}'"
         f" && oldSelf[size(oldSelf) - 1].nodeLabel == '{HOSTNAME}')",
-        f"levels can be changed only where {HOSTNAME} is and stays the lowest",
+        f"levels can be changed only if {HOSTNAME} is the lowest level before and after",
     ),
 )
 
@@ -25,7 +25,13 @@ class TopologyLevel(Api, frozen=True, kw_only=True):
     """One level of a data centre: a block, a rack, a host."""
 
     node_label: Annotated[
-        str, doc("The node label whose value tells its places apart.", min_length=1, max_length=316, pattern=QUALIFIED)
+        str,
+        doc(
+            "The node label whose values are the domains of this level.",
+            min_length=1,
+            max_length=316,
+            pattern=QUALIFIED,
+        ),
     ]
 
 

@@ -291,7 +291,7 @@ class Cohort(Api, frozen=True, kw_only=True):
 
 
 class LocalQueue(Api, frozen=True, kw_only=True):
-    """The queue that a job names: the door of its namespace to a ClusterQueue."""
+    """The queue that a job names: it gives the jobs of its namespace access to a ClusterQueue."""
 
     spec: Annotated[LocalQueueSpec, doc("Desired state.")] = msgspec.field(default_factory=LocalQueueSpec)
     status: Annotated[LocalQueueStatus | None, doc("What is.")] = None

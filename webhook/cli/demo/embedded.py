@@ -77,8 +77,8 @@ async def run(config: Config, plan: RunPlan, story: Story) -> int:
     try:
         await daemon.engine.warm.wait()
         url = f"https://127.0.0.1:{daemon.port}"
-        async with front(store, url, Folder(config.cert_dir).bundle) as door:
-            await EmbeddedRun(console, daemon, store, door, lives, story).tell(plan, url)
+        async with front(store, url, Folder(config.cert_dir).bundle) as api:
+            await EmbeddedRun(console, daemon, store, api, lives, story).tell(plan, url)
     except aiohttp.ClientError as error:
         console.print(f"[red]server error:[/] {error}")
         return exits.FAILED
@@ -142,8 +142,8 @@ class EmbeddedRun:
         assert self.daemon.core is not None
         state = self.daemon.core.state
         queues = {key_of(queue)[1] for queue in (await self.store.list(CLUSTER_QUEUE)).items}
-        doors = {"/".join(key_of(door)) for door in (await self.store.list(LOCAL_QUEUE)).items}
-        return queues <= state.by_queue.keys() and doors <= state.local_queues.keys()
+        local_queues = {"/".join(key_of(queue)) for queue in (await self.store.list(LOCAL_QUEUE)).items}
+        return queues <= state.by_queue.keys() and local_queues <= state.local_queues.keys()
 
     async def _has_decided(self, outcome: CreateOutcome) -> bool:
         """Return whether a job's Workload says what the core decided; the next job is told what this one takes."""

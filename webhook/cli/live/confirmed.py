@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from webhook.cli import exits
 from webhook.cli.live import steering
 from webhook.cli.live.session import ask
 from webhook.cli.live.steering import StatusPatch
-from webhook.cli.option_types import NAMESPACE, cluster_options, dry_run_option
+from webhook.cli.option_types import LABEL, cluster_options, dry_run_option
 from webhook.store.objects import ObjectStore
 
 
@@ -29,15 +30,16 @@ def changing(name: str, examples: str) -> Callable[[Callable[..., None]], click.
 
 
 queue_namespace = click.option(
-    "-n", "--namespace", type=NAMESPACE, help="Namespace of a LocalQueue.  [default: QUEUE is a ClusterQueue]"
+    "-n", "--namespace", type=LABEL, help="Namespace of a LocalQueue.  [default: QUEUE is a ClusterQueue]"
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Confirmation:
     """What the user wants of a change: only to try it, or to make it without a question."""
 
-    def __init__(self, dry_run: bool, yes: bool) -> None:
-        self.dry_run, self.yes = dry_run, yes
+    dry_run: bool
+    yes: bool
 
     async def confirm(self, store: ObjectStore, change: StatusPatch) -> None:
         """Ask, where that is wanted, and write. Ends the command where the answer is no. Raises StoreError."""

@@ -28,9 +28,11 @@ class Sheet:
 
 def queues(cluster_queues: Iterable[Object], local_queues: Iterable[Object]) -> Sheet:
     """Return a row for each ClusterQueue, with the LocalQueues that lead to it."""
-    doors = defaultdict(list)
+    leading = defaultdict(list)
     for local in local_queues:
-        doors[local["spec"].get("clusterQueue")].append(f"{local['metadata']['namespace']}/{local['metadata']['name']}")
+        leading[local["spec"].get("clusterQueue")].append(
+            f"{local['metadata']['namespace']}/{local['metadata']['name']}"
+        )
     rows = []
     for queue in cluster_queues:
         name, spec, status = queue["metadata"]["name"], queue["spec"], queue.get("status") or {}
@@ -42,7 +44,7 @@ def queues(cluster_queues: Iterable[Object], local_queues: Iterable[Object]) -> 
             ", ".join(_used(spec, status)) or "-",
             _queue_state(queue),
             str(spec.get("queueingStrategy") or "BestEffortFIFO"),
-            ", ".join(sorted(doors[name])) or "-",
+            ", ".join(sorted(leading[name])) or "-",
         ))  # fmt: skip
     columns = ("Name", "Cohort", "Pending", "Admitted", "Used", "State", "Strategy", "Local queues")
     return Sheet(columns, frozenset({"Strategy", "Local queues"}), tuple(sorted(rows)))

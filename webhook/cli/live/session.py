@@ -12,7 +12,7 @@ import click
 
 from webhook.api.crds.kinds import OLD
 from webhook.cli import exits
-from webhook.cli.option_types import NAMESPACE
+from webhook.cli.option_types import LABEL
 from webhook.cluster.api.kinds import VERSIONS
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
@@ -23,11 +23,11 @@ from webhook.store.objects import ALL, Labels, Object, ObjectStore
 T = TypeVar("T")
 
 
-namespace_option: Final = click.option("-n", "--namespace", type=NAMESPACE, help="Namespace.  [default: the context's]")
+namespace_option: Final = click.option("-n", "--namespace", type=LABEL, help="Namespace.  [default: the context's]")
 
 
-def ask(command: str, do: Callable[[ObjectStore], Awaitable[T]], kubeconfig: Path | None, context: str | None) -> T:
-    """Return what `do` finds in the cluster; what goes wrong there ends the command with a sentence.
+def ask(command: str, do: Callable[[Any], Awaitable[T]], kubeconfig: Path | None, context: str | None) -> T:
+    """Return what `do` finds in the cluster, which it gets as a LiveStore; what goes wrong there ends the command.
 
     The Kubernetes client is loaded for that alone: it takes half a second.
     """

@@ -115,13 +115,14 @@ class Client:
     async def connect(
         cls, kubeconfig: Path | None, context: str | None, pace: Pace, clock: Callable[[], float]
     ) -> Client:
-        """Read the credentials: `kubeconfig`, else the pod's service account, else the user's default kubeconfig.
+        """Read the credentials: `kubeconfig`, else what `context` or $KUBECONFIG name, else the pod's service account,
+        else ~/.kube/config.
 
         Raises ValueError if none of these can be used. No request is sent yet.
         """
         configuration = kubernetes_client.Configuration()
         try:
-            if kubeconfig is None and _in_cluster():
+            if not (kubeconfig or context or os.environ.get("KUBECONFIG")) and _in_cluster():
                 kubernetes_config.load_incluster_config(configuration)
             else:
                 await _load(_kubeconfigs(kubeconfig), context, configuration)

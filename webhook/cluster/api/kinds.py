@@ -18,7 +18,6 @@ RESOURCE_QUOTA: Final = GroupVersionKind("", "v1", "ResourceQuota")
 PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 RUNTIME_CLASS: Final = GroupVersionKind("node.k8s.io", "v1", "RuntimeClass")
 LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
-ACCESS_REVIEW: Final = GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview")
 
 WORKLOAD: Final = GroupVersionKind(KUEUE, VERSION, "Workload")
 CLUSTER_QUEUE: Final = GroupVersionKind(KUEUE, VERSION, "ClusterQueue")

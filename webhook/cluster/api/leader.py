@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from webhook.cluster.api.kinds import LEASE
 from webhook.cluster.api.release_owner import owned
-from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore, version_of
 
@@ -198,7 +197,7 @@ class Leader:
         meta = old.get("metadata") or {"name": self._name, "namespace": self._namespace}
         annotations = {**(meta.get("annotations") or {}), **self.annotations}
         meta = owned({**meta, **({"annotations": annotations} if annotations else {})}, self.owners)
-        return {"apiVersion": _gvk(LEASE), "kind": "Lease", "metadata": meta, "spec": spec}
+        return {"apiVersion": LEASE.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
 
 
 def _claimed(lease: Object) -> tuple[str, ...] | None:
@@ -213,7 +212,3 @@ def _claiming(lease: Object, workloads: Iterable[str]) -> Object:
     metadata = lease["metadata"]
     annotations = {**(metadata.get("annotations") or {}), CLAIMED: " ".join(workloads)}
     return {**lease, "metadata": {**metadata, "annotations": annotations}}
-
-
-def _gvk(gvk: GroupVersionKind) -> str:
-    return gvk.api_version

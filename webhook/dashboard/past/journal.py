@@ -139,7 +139,7 @@ class _Fold:
     def __init__(self) -> None:
         self.queues: dict[str, QueueReplay] = {}
         self.known: dict[str, Workload] = {}
-        self.doors: dict[str, str] = {}
+        self.local_queues: dict[str, str] = {}
         self.held: dict[str, Hold] = {}
         self.now = self.bucket = 0
 
@@ -160,10 +160,10 @@ class _Fold:
                 self._release(key)
                 if (evicted := self.known.get(key)) is not None:
                     self._wait(evicted)
-            case DefinitionChanged(LocalQueue() as door):
-                self.doors[f"{door.namespace}/{door.name}"] = door.cluster_queue
+            case DefinitionChanged(LocalQueue() as local_queue):
+                self.local_queues[f"{local_queue.namespace}/{local_queue.name}"] = local_queue.cluster_queue
             case DefinitionGone(kind, key) if kind is LocalQueue:
-                self.doors.pop(key, None)
+                self.local_queues.pop(key, None)
             case _:
                 pass
 
@@ -171,7 +171,7 @@ class _Fold:
         for past in self.queues.values():
             past.reserved, past.admitted, past.pending = {}, 0, set()
         self.held, self.known = {}, {}
-        self.doors = {f"{q.namespace}/{q.name}": q.cluster_queue for q in begin.snapshot.local_queues}
+        self.local_queues = {f"{q.namespace}/{q.name}": q.cluster_queue for q in begin.snapshot.local_queues}
         for workload in begin.snapshot.workloads:
             self._changed(workload)
         self._tick(begin.at)
@@ -197,7 +197,7 @@ class _Fold:
             self._wait(workload)
 
     def _wait(self, workload: Workload) -> None:
-        if queue := self.doors.get(f"{workload.namespace}/{workload.queue_name}"):
+        if queue := self.local_queues.get(f"{workload.namespace}/{workload.queue_name}"):
             self.queues.setdefault(queue, QueueReplay()).pending.add(workload.key)
 
     def _admitted(self, made: Admitted) -> None:
@@ -223,7 +223,7 @@ class _Fold:
             for cell, number in hold.amounts.items():
                 past.reserved[cell] -= number
         elif (workload := self.known.get(key)) is not None:
-            queue = self.doors.get(f"{workload.namespace}/{workload.queue_name}", "")
+            queue = self.local_queues.get(f"{workload.namespace}/{workload.queue_name}", "")
             if queue in self.queues:
                 self.queues[queue].pending.discard(key)
 

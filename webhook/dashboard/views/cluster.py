@@ -122,8 +122,8 @@ def tallies_of(state: State, counts: WorkloadCounts, names: Iterable[str]) -> Pa
     for pause, ((local, holder), count) in every(list(counts.by_way.items()), FEW):
         if pause:
             yield
-        door = state.local_queues.get(local)
-        tally = tallies.get(holder or (door.cluster_queue if door is not None else ""))
+        local_queue = state.local_queues.get(local)
+        tally = tallies.get(holder or (local_queue.cluster_queue if local_queue is not None else ""))
         if tally is not None:
             tally.pending += count.pending
             tally.reserving += count.reserving

@@ -54,7 +54,7 @@ def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Na
         return None
     told = explain(state, key)
     row = Rows(sources, named).any(entry, told)
-    doors = [door.name for door in state.local_queues.values() if door.namespace == row.namespace]
+    local_queues = [queue.name for queue in state.local_queues.values() if queue.namespace == row.namespace]
     return WorkloadView(
         sources.revision,
         sources.now(),
@@ -64,7 +64,7 @@ def workload_view(sources: Sources, found: Object, recorded: Recorded, named: Na
         _clause(sources, entry, told) if told is not None else None,
         shortage_rows(told.shortages, named) if told is not None else (),
         tuple(_named(event, named) for event in _life(sources, found, recorded)),
-        tuple(sorted(doors)),
+        tuple(sorted(local_queues)),
         recorded.source,
     )
 

@@ -130,8 +130,10 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
         return entry.admission.cluster_queue
     if entry.pending_queue is not None:
         return entry.pending_queue.queue.name
-    door = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue_name}")
-    return (cluster_queue_of(found) if found is not None else "") or (door.cluster_queue if door is not None else "")
+    local_queue = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue_name}")
+    if found is not None and (holder := cluster_queue_of(found)):
+        return holder
+    return local_queue.cluster_queue if local_queue is not None else ""
 
 
 def _end(found: Object) -> dict[str, Any]:

@@ -94,11 +94,11 @@ def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
         return snapshot
     roots = _roots(snapshot)
     wanted = {roots.get(name, name) for name in queues}
-    doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
+    local_queues = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
 
     def concerned(workload: Workload) -> bool:
         held = workload.admission.cluster_queue if workload.admission is not None else ""
-        queue = held or doors.get((workload.namespace, workload.queue_name), "")
+        queue = held or local_queues.get((workload.namespace, workload.queue_name), "")
         return roots.get(queue, queue) in wanted
 
     return replace(

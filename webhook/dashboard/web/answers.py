@@ -149,7 +149,7 @@ class Views:
     async def sees_around(self, reader: PageReader, queues: set[str]) -> Sees:
         """Return whose workloads the reader may see among those of some queues."""
         state = self.sources.state
-        spaces = {door.namespace for door in state.local_queues.values() if door.cluster_queue in queues}
+        spaces = {local.namespace for local in state.local_queues.values() if local.cluster_queue in queues}
         return await self.access.sees(reader, "workloads", spaces)
 
     async def _sees(self, reader: PageReader, queue: str) -> Sees:
@@ -166,9 +166,9 @@ class Views:
         """
         if await self.access.may(reader, "clusterqueues"):
             return None
-        doors = list(self.sources.state.local_queues.values())
-        sees = await self.access.sees(reader, "localqueues", (door.namespace for door in doors))
-        return frozenset(door.cluster_queue for door in doors if sees(door.namespace))
+        local_queues = list(self.sources.state.local_queues.values())
+        sees = await self.access.sees(reader, "localqueues", (local.namespace for local in local_queues))
+        return frozenset(local.cluster_queue for local in local_queues if sees(local.namespace))
 
     async def _sees_job(self, reader: PageReader, workload: Object) -> bool:
         """Return whether the reader may get the job of a Workload."""

@@ -69,7 +69,7 @@ class DashboardApp:
         except (ConnectionError, TimeoutError):
             response = self.refuse(StatusError("the client closed the connection"))
         except Exception:
-            log.exception("%s failed: this is a bug of Sluice", path)
+            log.exception("%s failed: this is a bug in Sluice", path)
             response = self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
         if not request.content.is_eof():
             response.force_close()

@@ -60,10 +60,10 @@ class LongWork:
             other = changed(workload, wanted)
         except Impossible as error:
             raise FieldError("gpus", str(error)) from None
-        doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
-        if wanted.queue is not None and (namespace, wanted.queue) not in doors:
+        local_queues = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
+        if wanted.queue is not None and (namespace, wanted.queue) not in local_queues:
             raise FieldError("queue", f"no LocalQueue {wanted.queue} in namespace {namespace}")
-        queues = {doors.get((namespace, w.queue_name), "") for w in (workload, other)}
+        queues = {local_queues.get((namespace, w.queue_name), "") for w in (workload, other)}
         named = Named(jobs_of(source), await views.sees_around(reader, set(source.state.by_queue)))
         revision, told = source.revision, wanted.told()
 

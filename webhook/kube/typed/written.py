@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook.kube.absent import ABSENT
 from webhook.kube.gvk import GroupVersionKind
-from webhook.kube.quantity import QuantityError, parse
+from webhook.kube.quantity import WRONG_FORMAT, QuantityError, parse
 from webhook.kube.schema import NUMERIC, Ref, Schema, Shape
 from webhook.kube.typed.codec import is_empty
 from webhook.kube.typed.constants import DEFAULTS
@@ -35,7 +35,6 @@ _INT64: Final = frozenset(
 )
 """Integer fields of 64 bits; all others have 32. The schemas have no widths."""
 _QUANTITY: Final = "q"
-_NO_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 class FieldTypeError(Exception):
@@ -144,7 +143,7 @@ class Written:
             if parse(value).canonical() != value:
                 self.steady = False
         except QuantityError:
-            raise FieldTypeError(self._converting(_NO_QUANTITY)) from None
+            raise FieldTypeError(self._converting(WRONG_FORMAT)) from None
 
     def _mismatch(self, ref: Ref, value: Any, place: str, owner: str) -> FieldTypeError:
         wanted = _go_type(self._schema, ref, place)

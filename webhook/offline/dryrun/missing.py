@@ -45,10 +45,10 @@ def has_opted_in(namespace: Object) -> bool:
 def unmanaged(names: Iterable[str]) -> str:
     """Return a note on namespaces that have not opted in, and what that means."""
     label = "=".join(MANAGED)
-    return f"namespaces without the label {label}, about which Sluice is not asked by default: {', '.join(names)}"
+    return f"by default, Sluice is not called for objects in namespaces without the label {label}: {', '.join(names)}"
 
 
 def told(missing: Iterable[str]) -> str:
     """Return what is missing, and the ways out."""
     names = ", ".join(dict.fromkeys(missing))
-    return f"missing objects decide the outcome: {names}; add them with -c FILE, or use --allow-missing"
+    return f"required objects are missing: {names}; add them with -c FILE, or use --allow-missing"

@@ -89,13 +89,13 @@ def _simpler(objects: list[Object]) -> Iterator[list[Object]]:
     for kind in ("Workload", "ClusterQueue", "Cohort", "ResourceFlavor"):
         for at, obj in enumerate(objects):
             if obj["kind"] == kind:
-                yield [o for other, o in enumerate(objects) if other != at and not _door_to(o, obj)]
+                yield [o for other, o in enumerate(objects) if other != at and not _leads_to(o, obj)]
     for at, obj in enumerate(objects):
         for simpler in _simpler_object(obj):
             yield [*objects[:at], simpler, *objects[at + 1 :]]
 
 
-def _door_to(obj: Object, queue: Object) -> bool:
+def _leads_to(obj: Object, queue: Object) -> bool:
     name = queue["metadata"]["name"] if queue["kind"] == "ClusterQueue" else None
     leads: bool = obj["kind"] == "LocalQueue" and obj["spec"]["clusterQueue"] == name
     return leads

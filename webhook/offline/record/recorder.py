@@ -56,9 +56,9 @@ class _Entry:
 
 
 class Recorder:
-    """Writes reviews into `folder`. `dropped` counts those lost to a full queue, `skipped` those too large.
+    """Writes reviews into `folder`. `dropped` counts those lost to a full queue or an error, `skipped` those too large.
 
-    `failure` is the text of the last error of the disk: recording stops being useful, reviews go on.
+    `failure` is the text of the last error, empty after a success: what is recorded has a gap, reviews go on.
     """
 
     def __init__(
@@ -94,10 +94,12 @@ class Recorder:
         while (entry := self._waiting.get()) is not None:
             try:
                 self._append(entry)
+                self.failure = ""
             except (OSError, TypeError, ValueError, RecursionError) as error:
                 if str(error) != self.failure:
                     log.error("a review was not recorded: %s", error)
                 self.failure = str(error)
+                self.dropped += 1
 
     def _append(self, entry: _Entry) -> None:
         line = orjson.dumps(record_of(entry.request, entry.verdict, entry.seconds, entry.phase, entry.at)) + b"\n"

@@ -81,14 +81,14 @@ class _Simulation(Witness):
     def __init__(
         self, snapshot: Snapshot, arrivals: list[Arrival], rules: Rules, progress: Progress | None, begun: int
     ) -> None:
-        self.snapshot = with_doors(snapshot, arrivals)
+        self.snapshot = with_local_queues(snapshot, arrivals)
         self.time = VirtualTime(State.from_snapshot(self.snapshot), rules, self)
         self.progress, self.begun = progress, begun
         self.jobs: dict[str, SimulatedJob] = {}
-        doors = {(q.namespace, q.name): q.cluster_queue for q in self.snapshot.local_queues}
+        local_queues = {(q.namespace, q.name): q.cluster_queue for q in self.snapshot.local_queues}
         for arrival in _named_apart(arrivals):
             key = f"{arrival.namespace}/{arrival.name}"
-            self.jobs[key] = SimulatedJob(arrival, doors.get((arrival.namespace, arrival.queue), ""))
+            self.jobs[key] = SimulatedJob(arrival, local_queues.get((arrival.namespace, arrival.queue), ""))
             self.time.arrive(begun + arrival.at, key, partial(self.made, arrival))
         self.pods: dict[object, tuple[PodSet, ...]] = {}
         """Equal pod sets are one object, which the core then need not compare."""
@@ -195,13 +195,13 @@ def workload_of(arrival: Arrival, pod_sets: tuple[PodSet, ...]) -> Workload:
     )
 
 
-def with_doors(snapshot: Snapshot, arrivals: Iterable[Arrival]) -> Snapshot:
+def with_local_queues(snapshot: Snapshot, arrivals: Iterable[Arrival]) -> Snapshot:
     """Add what a trace takes for granted: its namespaces, and a LocalQueue where it names a ClusterQueue itself."""
-    doors = {(q.namespace, q.name) for q in snapshot.local_queues}
+    local_queues = {(q.namespace, q.name) for q in snapshot.local_queues}
     known = {n.name for n in snapshot.namespaces}
     queues: dict[str, ClusterQueue] = {q.name: q for q in snapshot.cluster_queues}
     wanted = sorted({(a.namespace, a.queue) for a in arrivals})
-    new = [LocalQueue(ns, name, name) for ns, name in wanted if (ns, name) not in doors and name in queues]
+    new = [LocalQueue(ns, name, name) for ns, name in wanted if (ns, name) not in local_queues and name in queues]
     spaces = sorted({ns for ns, _ in wanted} - known)
     return replace(
         snapshot,

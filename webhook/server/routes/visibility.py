@@ -66,7 +66,7 @@ class VisibilityApp:
         except StatusError as error:
             return self.refuse(error)
         except Exception:
-            log.exception("%s failed: this is a bug of Sluice", request.rel_url.raw_path)
+            log.exception("%s failed: this is a bug in Sluice", request.rel_url.raw_path)
             return self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
 
     def refuse(self, error: StatusError) -> web.Response:

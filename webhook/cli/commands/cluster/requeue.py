@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ import click
 from webhook.cli.live import steering
 from webhook.cli.live.confirmed import Confirmation, changing
 from webhook.cli.live.session import ask, namespace_of, namespace_option
+from webhook.cli.live.steering import StatusPatch
 from webhook.cli.option_types import TEXT
 from webhook.kube.conditions import holds
 from webhook.store.objects import ObjectStore
@@ -35,9 +37,25 @@ def requeue(
             await answer.confirm(store, change)
             if dry_run:
                 return
-            if not await steering.released(store, change):
-                raise ValueError(f"Workload {inside}/{change.name} still holds its quota; is Sluice running?")
-            answer.yes = True
+            await _released(store, change)
+            again = await steering.of_workload(store, workload, inside, active=True)
+            await Confirmation(dry_run, yes=True).confirm(store, again)
+            return
         await answer.confirm(store, await steering.of_workload(store, workload, inside, active=True))
 
     ask("requeue", do, kubeconfig, context)
+
+
+async def _released(store: ObjectStore, change: StatusPatch) -> None:
+    """Wait until the Workload holds no quota. Raises ValueError, or is interrupted: it stays held, and that is said."""
+    held = (
+        f"Workload {change.namespace}/{change.name} is held, and its pods are not gone yet; when they are, run "
+        f"`sluice requeue {change.name} -n {change.namespace}` again"
+    )
+    try:
+        released = await steering.released(store, change)
+    except asyncio.CancelledError:
+        click.echo(f"sluice requeue: {held}", err=True)
+        raise
+    if not released:
+        raise ValueError(held)

@@ -119,11 +119,11 @@ def dry_run_command(
 ) -> None:
     """Show what would happen to objects: verdict, patch, warnings and queue decision.
 
-    With --live, the objects are the jobs and Pods of a cluster that a policy may match. A note names the
-    namespaces without the label sluice.dev/managed=true, by which the API server asks Sluice about their objects.
+    With --live, the objects are the jobs and Pods of a cluster that a policy may match. A note names the namespaces
+    without the label sluice.dev/managed=true: by default, the API server does not call Sluice for objects there.
 
     Exit code 0: all would be allowed, 1: some would be denied (with --against: newly denied), 2: a file cannot be used,
-    or objects that decide are missing, 3: nothing to evaluate.
+    or required objects are missing, 3: nothing to evaluate.
     """
     live = live or context is not None  # `--context` alone, as before there was `--live`
     not_live(live=live, kubeconfig=kubeconfig, context=context)
@@ -131,7 +131,9 @@ def dry_run_command(
     within = repository(policies, rules)
     bundle = bundle_of(within)
     from_cluster = _live(kubeconfig, context, bundle) if live else ([], [])
-    inputs = _inputs(files, objects, Sending(dict(labels), authorized, sender), from_cluster)
+    if not files and not live:
+        raise click.UsageError("no objects given; use -f FILE, -f - or --live")
+    inputs = _inputs(files, objects, Sending(dict(labels), authorized, sender), from_cluster, live=live)
     with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *objects, *within.policies)).documents):
         trial = _try(inputs, bundle, within)
     if against is None:
@@ -150,7 +152,7 @@ def dry_run_command(
 
 
 def _end(denied: bool, missing: Sequence[str]) -> NoReturn:
-    """End with 1 if something is denied, with 2 if objects that decide are missing."""
+    """End with 1 if something is denied, with 2 if required objects are missing."""
     if missing:
         click.echo(f"sluice dry-run: {told(missing)}", err=True)
     sys.exit(exits.FAILED if denied else exits.BAD_INPUT if missing else exits.PASSED)
@@ -168,6 +170,8 @@ def _inputs(
     objects: Sequence[Path],
     asked: Sending,
     from_cluster: tuple[Sequence[Document], Sequence[Document]],
+    *,
+    live: bool,
 ) -> DryRunInputs:
     """Read what is to be tried and what is only known. Raises SourceError; ends the program where there is nothing."""
     read = read_inputs(files)
@@ -176,13 +180,12 @@ def _inputs(
     errors = (*read.errors, *beside.errors, *wrong)
     if errors:
         raise SourceError(errors)
-    if not files and not from_cluster[0]:
-        raise click.UsageError("no objects given; use -f FILE, -f - or --live")
     if not found:
-        click.echo(f"sluice dry-run: {nothing(read.documents)}", err=True)
+        why = "no jobs or Pods that a policy matches in the cluster" if live else nothing(read.documents)
+        click.echo(f"sluice dry-run: {why}", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    context, live = (tuple(objects_of(part)) for part in (beside.documents, from_cluster[1]))
-    return DryRunInputs(tuple(found), context, live, asked)
+    context, known_live = (tuple(objects_of(part)) for part in (beside.documents, from_cluster[1]))
+    return DryRunInputs(tuple(found), context, known_live, asked)
 
 
 def _try(inputs: DryRunInputs, bundle: Bundle, within: Repository) -> Trial:

@@ -79,7 +79,7 @@ def explain_command(
 ) -> None:
     """Explain why objects are denied, patched or allowed: the result of each clause of each policy.
 
-    Exit code 0: all are allowed, 1: some are denied, 2: a file cannot be used, or objects that decide are missing,
+    Exit code 0: all are allowed, 1: some are denied, 2: a file cannot be used, or required objects are missing,
     3: nothing to explain.
     """
     sender = Sender(operation, user, ("system:authenticated", *groups), namespace)

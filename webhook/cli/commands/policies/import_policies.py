@@ -27,11 +27,14 @@ from webhook.offline.reports.findings import sentence
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.load_bundle import SUFFIXES
 
-EXAMPLES: Final = """\b
+OF_KYVERNO: Final = "sluice import kyverno kyverno-policies/ --to policies"
+OF_GATEKEEPER: Final = "sluice import gatekeeper library/general --to policies"
+CHECK: Final = "sluice lint policies && sluice test policies"
+EXAMPLES: Final = f"""\b
 Examples:
-  sluice import kyverno kyverno-policies/ --to policies
-  sluice import gatekeeper library/general --to policies
-  sluice lint policies && sluice test policies
+  {OF_KYVERNO}
+  {OF_GATEKEEPER}
+  {CHECK}
   sluice import kueue --live --to gpu-policies
 """
 CODES: Final = (
@@ -49,8 +52,10 @@ def import_command() -> None:
 import_command.add_command(kueue)
 
 
-def _command(name: str, words: tuple[str, ...], make: Callable[[Iterable[Document], Read], Import], told: str) -> None:
-    @import_command.command(name=name, epilog=EXAMPLES, help=told)
+def _command(
+    name: str, words: tuple[str, ...], make: Callable[[Iterable[Document], Read], Import], example: str, told: str
+) -> None:
+    @import_command.command(name=name, epilog=f"\b\nExamples:\n  {example}\n  {CHECK}\n", help=told)
     @click.argument("paths", nargs=-1, required=True, type=THERE)
     @to_option(Path("policies"))
     @force_option
@@ -62,6 +67,7 @@ _command(
     "kyverno",
     ("policies.kyverno.io", "kyverno.io", "cli.kyverno.io"),
     from_kyverno,
+    OF_KYVERNO,
     "Import Kyverno's ValidatingPolicy and MutatingPolicy from PATHS, with the tests of its CLI, as a folder for each "
     f"policy. Existing files are kept.\n\n{CODES}",
 )
@@ -69,6 +75,7 @@ _command(
     "gatekeeper",
     ("gatekeeper.sh",),
     from_gatekeeper,
+    OF_GATEKEEPER,
     "Import Gatekeeper's ConstraintTemplates in CEL from PATHS, with constraints and gator suites, as a folder for "
     f"each policy. Existing files are kept.\n\n{CODES}",
 )

@@ -68,8 +68,8 @@ def replay_command(
     RECORDINGS are files of JSON lines as the server records them (also .gz), or folders of such files. Secrets and
     values of environment variables are masked in them.
 
-    Exit code 0: every decision is the same, 1: some differ, 2: a file cannot be used, or objects that decide are
-    missing, 3: nothing was recorded.
+    Exit code 0: every decision is the same, 1: some differ, 2: a file cannot be used, or required
+    objects are missing, 3: nothing was recorded.
     """
     bundle = bundle_of(repository(policies))
     beside = read_files(objects)

@@ -87,7 +87,7 @@ def show(
 ) -> None:  # fmt: skip
     """Show what happened, or why a workload was pending at a time.
 
-    Exit code 2: a file cannot be used, 3: nothing happened.
+    Exit code 2: a file cannot be used, 3: no events found.
     """
     found = _files(files)
     if at is not None:
@@ -102,7 +102,7 @@ def show(
             click.echo(_json(happening) if output == "json" else _line(happening))
             told += 1
     if not told:
-        click.echo("sluice journal show: nothing happened", err=True)
+        click.echo("sluice journal show: no events found", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
 
 
@@ -288,7 +288,7 @@ def _told(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield what `_at` found, in lines."""
     workload, state = found["workload"], found["state"]
     if state == "QuotaReserved":
-        yield f"{workload} has quota of {found['clusterQueue']} since {found['since']}"
+        yield f"{workload} has held quota in {found['clusterQueue']} since {found['since']}"
     elif state != "Pending":
         yield f"{workload} is not {'known' if state == 'Unknown' else 'pending'} at {found['time']}"
     else:

@@ -123,9 +123,11 @@ def plan(
         _lines(traces, _trace)
         return
     not_live(live=live, kubeconfig=kubeconfig, context=context)
+    if files and live:
+        raise click.UsageError("use -f or --live, not both; `sluice dry-run --live -f FILE` tries a job in a cluster")
     if not files and not live:
         raise click.UsageError(f"no objects given; use --live, or -f FILE with the output of `{KUBECTL}`")
-    given = Inputs(() if live else files)
+    given = Inputs(files)
     try:
         with all_kept(), readable(given.documents):
             found, rules = _of_cluster(kubeconfig, context, names) if live else _of_files(given, names)

@@ -11,7 +11,7 @@ import click
 
 from webhook import setting_values
 from webhook.cli import exits
-from webhook.cli.option_types import FOLDER, NAMESPACE, TEXT, Read, Renamed
+from webhook.cli.option_types import FOLDER, LABEL, TEXT, Read, Renamed
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure, issue_client, rotate
 
@@ -43,7 +43,7 @@ Examples:
 @click.option("--name", "names", multiple=True, type=Read("host", setting_values.host), metavar="NAME",
               help="DNS name or IP address of the server. Can be repeated.")  # fmt: skip
 @click.option("--service", type=Read("namespace/name[:port]", service_or_name), help="Service of the server.")
-@click.option("--namespace", "former_namespace", type=NAMESPACE, default="sluice-system", hidden=True)
+@click.option("--namespace", "former_namespace", type=LABEL, default="sluice-system", hidden=True)
 @click.option("--rotate", "rotating", is_flag=True, help="Create a new CA; the old one stays in the bundle.")
 @click.option("--force", is_flag=True, help="Issue a new certificate even if the current one is valid.")
 @click.option("--client", type=TEXT, metavar="NAME",

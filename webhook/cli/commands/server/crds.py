@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from webhook.api.crds.kinds import FILE_KINDS, KINDS, CustomKind
 from webhook.api.crds.schema import editor_schema
 from webhook.cli import completions, exits
 from webhook.cli.inputs import certificates
-from webhook.cli.live.connection import with_store
+from webhook.cli.live.session import ask
 from webhook.cli.option_types import (
     TEXT,
     ca_file_option,
@@ -29,10 +29,8 @@ from webhook.cli.option_types import (
     to_option,
     url_option,
 )
-from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks.crds import ApplyResult, apply, migrate
 from webhook.documents import dump
-from webhook.store.errors import StoreError
 
 SERVICE = "sluice-system/sluice"
 HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this file.\n"
@@ -102,12 +100,14 @@ def crds(
         return
     webhook = None if no_conversion else _webhook(url, service, ca_file)
     made = definitions(webhook, kinds, unserved)
+    if migrating and dry_run:
+        raise click.UsageError("--migrate has no dry run")
     if applying or taking_over:
         note = "  (dry run)" if dry_run else ""
         change = partial(apply, definitions=made, take_over=taking_over, dry_run=dry_run)
-        _in_cluster(change, kubeconfig, context, note)
-    if migrating and not dry_run:
-        _in_cluster(migrate, kubeconfig, context)
+        _print_results(ask("crds", change, kubeconfig, context), note)
+    if migrating:
+        _print_results(ask("crds", migrate, kubeconfig, context))
     if applying or taking_over or migrating:
         return
     if folder:
@@ -121,21 +121,11 @@ def crds(
         click.echo("---\n".join(dump(crd) for crd in made), nl=False)
 
 
-def _in_cluster(
-    do: Callable[[LiveStore], Awaitable[list[ApplyResult]]],
-    kubeconfig: Path | None,
-    context: str | None,
-    note: str = "",
-) -> None:
-    """Do it, print what became of each CRD, and end with 1 where something has to be done again."""
-    try:
-        done = with_store(do, kubeconfig, context)
-    except (StoreError, ValueError, OSError) as error:
-        click.echo(f"sluice crds: {error}", err=True)
-        sys.exit(exits.BAD_INPUT)
-    for outcome in done:
+def _print_results(results: Sequence[ApplyResult], note: str = "") -> None:
+    """Print what became of each CRD, and end with 1 where something has to be done again."""
+    for outcome in results:
         click.echo(f"{outcome.name}: {outcome.told}{note}")
-    if any(outcome.failed for outcome in done):
+    if any(outcome.failed for outcome in results):
         sys.exit(exits.FAILED)
 
 

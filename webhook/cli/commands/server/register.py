@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import click
 
 from webhook import documents, setting_values
 from webhook.cli import exits
 from webhook.cli.inputs import certificates
-from webhook.cli.live.connection import with_store
+from webhook.cli.live.session import ask
 from webhook.cli.option_types import (
+    LABEL,
     LABELS,
-    NAME,
-    NAMESPACE,
     Read,
     Renamed,
     Words,
@@ -36,10 +34,7 @@ from webhook.cluster.webhooks.registration import Options, WebhookEndpoint
 from webhook.config import QueueMode
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.webhook_rules import registration as webhooks
-from webhook.store.errors import StoreError
 from webhook.store.objects import Object
-
-Done = TypeVar("Done")
 
 LOOK: Final = 0.5
 """Seconds between two looks at what is registered."""
@@ -59,11 +54,11 @@ Examples:
 @ca_file_option
 @click.option("--namespace-selector", type=LABELS, default="sluice.dev/managed=true", show_default=True,
               help="Labels of the namespaces whose objects are reviewed.")  # fmt: skip
-@click.option("--never", multiple=True, type=NAMESPACE, metavar="NAMESPACE",
+@click.option("--never", multiple=True, type=LABEL, metavar="NAMESPACE",
               help="Namespace to exclude, besides kube-system and Sluice's own. Can be repeated.")  # fmt: skip
 @click.option("--mode", type=Words([m.value for m in QueueMode]), default="embedded", show_default=True,
               help="Who runs the queues: Sluice, an external Kueue, or none.")  # fmt: skip
-@click.option("--release", "name", cls=Renamed, former=["--name"], type=NAME, default="sluice", show_default=True,
+@click.option("--release", "name", cls=Renamed, former=["--name"], type=LABEL, default="sluice", show_default=True,
               help="Name of the Service and of the webhook configurations.")  # fmt: skip
 @click.option("--timeout", default=5, show_default=True, type=whole(1, 30, "seconds"),
               help="Timeout of a webhook call, in seconds.")  # fmt: skip
@@ -72,7 +67,7 @@ Examples:
 @click.option("--public-ca", is_flag=True, help="Write no caBundle: a public authority signed the certificate.")
 @cluster_options
 @click.option("--wait", "seconds", type=whole(1, 3600, "seconds"), metavar="SECONDS",
-              help="Then wait for the leader to register what its policies need, SECONDS at most.")  # fmt: skip
+              help="Wait at most SECONDS for the leader to register the rules that its policies need.")  # fmt: skip
 @click.option("--print", "printing", is_flag=True, help="Print the configurations; write nothing.")
 @click.option("--remove", "removing", is_flag=True, help="Delete the configurations.")
 def register(
@@ -98,8 +93,10 @@ def register(
     Without --policies, the rules that are registered for policies are kept; `sluice serve --keep-registration` updates
     them.
     """
+    if removing and printing:
+        raise click.UsageError("use --remove or --print, not both")
     if removing:
-        _in_cluster(kubeconfig, context, lambda store: registration.remove(store, name))
+        ask("register", lambda store: registration.remove(store, name), kubeconfig, context)
         click.echo(f"deleted {name}")
         return
     if not ca_file and not cert_manager and not public_ca:
@@ -120,7 +117,7 @@ def register(
         there = [] if policies else await registered(store, name)
         return await registration.register(store, there or needed, target, options)
 
-    for obj in _in_cluster(kubeconfig, context, register_in):
+    for obj in ask("register", register_in, kubeconfig, context):
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
     if seconds is not None:
         _wait(kubeconfig, context, name, seconds)
@@ -128,7 +125,7 @@ def register(
 
 def _wait(kubeconfig: Path | None, context: str | None, name: str, seconds: int) -> None:
     """Wait for the leader; ends the command where it does not come."""
-    if _in_cluster(kubeconfig, context, lambda store: _kept(store, name, seconds)):
+    if ask("register", lambda store: _kept(store, name, seconds), kubeconfig, context):
         return
     click.echo(
         f"sluice register: no replica has registered its policies within {seconds} s. None leads, or it has not "
@@ -147,11 +144,3 @@ async def _kept(store: LiveStore, name: str, seconds: int) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-def _in_cluster(kubeconfig: Path | None, context: str | None, do: Callable[[LiveStore], Awaitable[Done]]) -> Done:
-    try:
-        return with_store(do, kubeconfig, context)
-    except (StoreError, ValueError, OSError) as error:
-        click.echo(f"sluice register: {error}", err=True)
-        sys.exit(exits.BAD_INPUT)

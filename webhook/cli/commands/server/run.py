@@ -54,8 +54,8 @@ Examples:
 @objects_option("sample queues", former=["--queues"])
 @click.option("--once", is_flag=True, help="Exit when every admitted job has run, instead of on Ctrl-C.")
 @click.option("--listen", type=ADDRESS, default="127.0.0.1:0", show_default=True,
-              help="HOST:PORT of the admission server (HTTPS).")  # fmt: skip
-@click.option("--ui-listen", type=ADDRESS, default="127.0.0.1:0", show_default=True, help="HOST:PORT of the page.")
+              help="Address of the admission server (HTTPS).")  # fmt: skip
+@click.option("--ui-listen", type=ADDRESS, default="127.0.0.1:0", show_default=True, help="Address of the page.")
 @click.option("--cert-dir", type=FOLDER,
               help="Folder of the certificate: tls.crt, tls.key, ca.crt.  [default: a temporary one]")  # fmt: skip
 @click.option("--seconds", type=number(0, 3_600, "seconds"), default=1.0, show_default=True,

@@ -82,19 +82,19 @@ Examples:
 @click.option("--kueue-config", type=FILE, help="File of Kueue's Configuration (YAML or JSON).")
 @policies_option("none")
 @rules_option("queue_rules", "kueue", former=["--queue-rules"])
-@click.option("--listen", type=PORT, help="HOST:PORT of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
+@click.option("--listen", type=PORT, help="Address of the admission server (HTTPS).  [default: 127.0.0.1:9443]")
 @click.option(
     "--visibility-listen",
     type=PORT,
-    help="HOST:PORT for the visibility API, over TLS, for the API server.  [default: none]",
+    help="Address for the visibility API, over TLS, for the API server.  [default: none]",
 )
-@click.option("--state-listen", type=PORT, help="HOST:PORT for health and metrics over plain HTTP.  [default: none]")
+@click.option("--state-listen", type=PORT, help="Address for health and metrics over plain HTTP.  [default: none]")
 @click.option(
     "--ui",
     type=Words([mode.value for mode in PageMode]),
     help="Access to the page: off, read-only for everyone, or with a token (login).  [default: off]",
 )
-@click.option("--ui-listen", type=PORT, help="HOST:PORT of the page.  [default: 127.0.0.1:8090]")
+@click.option("--ui-listen", type=PORT, help="Address of the page.  [default: 127.0.0.1:8090]")
 @click.option(
     "--cert-dir",
     type=PathOption(exists=True, file_okay=False),
@@ -133,7 +133,9 @@ Examples:
               help="Namespace to exclude, besides kube-system and Sluice's own. Can be repeated.")  # fmt: skip
 @click.option("--identity", type=TEXT, metavar="NAME", help="Name of this replica in the Lease.")
 @click.option(
-    "--leader-election/--no-leader-election", default=None, help="Only with one replica: --no-leader-election."
+    "--leader-election/--no-leader-election",
+    default=None,
+    help="Elect a leader. Turn it off only with a single replica.",
 )
 @click.option("--lease-seconds", type=NUMBER, help="Duration of the Lease in seconds.  [default: 15]")
 @click.option("--reload-seconds", type=NUMBER, help="Seconds between checks of the policy files.  [default: 1]")
