@@ -119,8 +119,8 @@ def test_show_of_one_workload_and_time(journal):
             "requests 1 cpu of flavor f, 0 free; no workload can be preempted for it\n"
             "  team-a/first holds 2 cpu of f",
         ),
-        ("team-a/first", 5, "team-a/first has quota of cq since 2026-01-05T12:00:00Z"),
-        ("team-a/second", 11, "team-a/second has quota of cq since 2026-01-05T12:10:00Z"),
+        ("team-a/first", 5, "team-a/first has held quota in cq since 2026-01-05T12:00:00Z"),
+        ("team-a/second", 11, "team-a/second has held quota in cq since 2026-01-05T12:10:00Z"),
         ("team-a/second", 0, "team-a/second is not known at 2026-01-05T12:00:00Z"),
     ],
 )

@@ -131,8 +131,6 @@ def dry_run_command(
     within = repository(policies, rules)
     bundle = bundle_of(within)
     from_cluster = _live(kubeconfig, context, bundle) if live else ([], [])
-    if not files and not live:
-        raise click.UsageError("no objects given; use -f FILE, -f - or --live")
     inputs = _inputs(files, objects, Sending(dict(labels), authorized, sender), from_cluster, live=live)
     with readable(lambda: read_files((*(Path(f) for f in files if f != "-"), *objects, *within.policies)).documents):
         trial = _try(inputs, bundle, within)
@@ -180,6 +178,8 @@ def _inputs(
     errors = (*read.errors, *beside.errors, *wrong)
     if errors:
         raise SourceError(errors)
+    if not files and not live:
+        raise click.UsageError("no objects given; use -f FILE, -f - or --live")
     if not found:
         why = "no jobs or Pods that a policy matches in the cluster" if live else nothing(read.documents)
         click.echo(f"sluice dry-run: {why}", err=True)

@@ -93,11 +93,8 @@ def register(
     Without --policies, the rules that are registered for policies are kept; `sluice serve --keep-registration` updates
     them.
     """
-    if removing and printing:
-        raise click.UsageError("use --remove or --print, not both")
     if removing:
-        ask("register", lambda store: registration.remove(store, name), kubeconfig, context)
-        click.echo(f"deleted {name}")
+        _remove(kubeconfig, context, name, printing=printing)
         return
     if not ca_file and not cert_manager and not public_ca:
         way = "give --ca-file ca.crt (`sluice certs` writes one) or --cert-manager NAMESPACE/NAME"
@@ -121,6 +118,14 @@ def register(
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
     if seconds is not None:
         _wait(kubeconfig, context, name, seconds)
+
+
+def _remove(kubeconfig: Path | None, context: str | None, name: str, *, printing: bool) -> None:
+    """Delete the configurations."""
+    if printing:
+        raise click.UsageError("use --remove or --print, not both")
+    ask("register", lambda store: registration.remove(store, name), kubeconfig, context)
+    click.echo(f"deleted {name}")
 
 
 def _wait(kubeconfig: Path | None, context: str | None, name: str, seconds: int) -> None:
