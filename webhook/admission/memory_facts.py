@@ -34,12 +34,15 @@ class MemoryFacts:
         authorizations: Mapping[Check, bool] | None = None,
         *,
         otherwise: Decision = Decision.UNKNOWN,
+        settings: QueueSettings | None = None,
     ) -> None:
+        """Take objects, and answers to checks. `settings` count where no Configuration is among the objects."""
         self._objects: dict[tuple[str, str], dict[tuple[str, str], dict[str, Any]]] = {}
         self._by_uid: dict[str, dict[str, Any]] = {}
         self._authorizations = dict(authorizations or {})
         self._otherwise = otherwise
         self._scopes: Scopes | None = None
+        self._given_settings = settings
         self._settings: QueueSettings | None = None
         self._managed: Managed | None = None
         self._stand_ins: dict[str, dict[str, Any]] = {}
@@ -122,7 +125,8 @@ class MemoryFacts:
 
     def _configured(self) -> QueueSettings | None:
         if self._settings is None:
-            self._settings = settings_among(self._objects.get(_CONFIGURATION, {}).values())
+            found = settings_among(self._objects.get(_CONFIGURATION, {}).values())
+            self._settings = found or self._given_settings
         return self._settings
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:

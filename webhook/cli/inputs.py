@@ -14,7 +14,7 @@ from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.offline.files import Files, is_object, json_values, read_files, read_stream, text_of
-from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.list_items import entries, objects_in
 
 STDIN: Final = "<stdin>"
 _MAX_PEM: Final = 2**20
@@ -53,6 +53,11 @@ class Inputs:
                 return [document.value for document in self.documents()]
             found += quick
         return found
+
+    def objects(self) -> list[dict[str, Any]]:
+        """Return the objects, those of lists one by one. Raises SourceError, also for what is no object."""
+        found = list(objects_in(self.values()))
+        return found if all(map(is_object, found)) else _objects(self.documents(), ())
 
     def documents(self) -> list[Document]:
         """Return the documents with the places of their values. Raises SourceError with everything that is wrong."""
@@ -122,8 +127,12 @@ def certificates(file: Path) -> bytes:
 def manifests(name: str | Path) -> list[dict[str, Any]]:
     """Return the objects of a file, a folder or standard input (`-`), those of Lists one by one. Raises SourceError."""
     read = read_inputs([str(name)])
-    found = [entry for whole in read.documents for entry in entries(whole)]
+    return _objects(read.documents, read.errors)
+
+
+def _objects(documents: Iterable[Document], errors: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    found = [entry for whole in documents for entry in entries(whole)]
     wrong = [d.diagnostic("LOAD002", (), _NO_OBJECT) for d in found if not is_object(d.value)]
-    if errors := (*read.errors, *wrong):
-        raise SourceError(errors)
+    if told := (*errors, *wrong):
+        raise SourceError(told)
     return [document.value for document in found]

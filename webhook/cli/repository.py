@@ -41,6 +41,12 @@ class Repository:
     rules: tuple[str, ...]
     said: bool = False
     namespace: str = ""
+    settings: QueueSettings | None = None
+    """What the file says of the queues, its `kueueConfig` included; None where it says nothing."""
+
+    def settings_for(self, objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
+        """Return the settings of the queues: of a Configuration among the objects, else the repository's."""
+        return settings_among(objects) or self.settings
 
 
 def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: Path = FILE) -> Repository:
@@ -51,7 +57,8 @@ def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: P
         raise SourceError([Diagnostic("FILE001", Place(str(file)), wrong)])
     config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
     found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
-    return Repository(found, config.queue_rules, bool(rules) or there, config.namespace)
+    settings = config.queues if config.queues != QueueSettings() else None
+    return Repository(found, config.queue_rules, bool(rules) or there, config.namespace, settings)
 
 
 def bundle_of(within: Repository) -> Bundle:
@@ -87,8 +94,8 @@ def queue_rules(within: Repository, settings: QueueSettings | None = None) -> Ru
 
 
 def rules_for(objects: Iterable[Mapping[str, Any]], bundle: Bundle, within: Repository) -> Rules:
-    """Compile the rules in force from loaded policies, as a Configuration among the objects has them. As above."""
-    return rules_by_settings(bundle.queue_policies, within.rules, settings_among(objects))
+    """Compile the rules in force from loaded policies, as the settings for the objects have them. As above."""
+    return rules_by_settings(bundle.queue_policies, within.rules, within.settings_for(objects))
 
 
 def rules_as_configured(within: Repository, wanted: Configured) -> Rules:

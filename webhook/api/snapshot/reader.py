@@ -77,9 +77,12 @@ SURROUNDINGS: Final = "surroundings"
 """Among the problems: of those kinds."""
 
 
-def snapshot(objects: Iterable[Object]) -> Snapshot:
-    """Return the snapshot of a cluster's objects; their order does not matter, of equal names the last counts."""
-    return Reader(objects).snapshot()
+def snapshot(objects: Iterable[Object], settings: QueueSettings | None = None) -> Snapshot:
+    """Return the snapshot of a cluster's objects; their order does not matter, of equal names the last counts.
+
+    `settings` count where no Configuration is among them.
+    """
+    return Reader(objects, settings=settings).snapshot()
 
 
 class Reader:

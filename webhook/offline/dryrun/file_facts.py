@@ -8,6 +8,7 @@ from typing import Any
 
 from webhook.admission.gate import Check, Decision, Selector
 from webhook.admission.memory_facts import MemoryFacts
+from webhook.api.configuration.sections import QueueSettings
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.policy.bundle import Bundle
@@ -26,8 +27,15 @@ class FileFacts(MemoryFacts):
     No API server says what a user may do: each check is answered with `authorized`, and kept in `asked`.
     """
 
-    def __init__(self, objects: Iterable[Object], labels: Mapping[str, str], *, authorized: bool = False) -> None:
-        super().__init__(o for o in objects if isinstance(o.get("metadata") or {}, dict))
+    def __init__(
+        self,
+        objects: Iterable[Object],
+        labels: Mapping[str, str],
+        *,
+        authorized: bool = False,
+        settings: QueueSettings | None = None,
+    ) -> None:
+        super().__init__((o for o in objects if isinstance(o.get("metadata") or {}, dict)), settings=settings)
         self._given, self.authorized = dict(labels), authorized
         self.asked: set[Check] = set()
         self.unknown_namespaces: set[str] = set()

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from webhook.admission.queue_gate import QueueGate
 from webhook.api.configuration.read import settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import describe
 from webhook.offline.plan.make_plan import settle
@@ -55,24 +56,29 @@ class FileObjects:
 
 
 def file_gate(
-    tried: Iterable[Object], known: Iterable[Object], rules: Rules, now: float, namespace: str = "default"
+    tried: Iterable[Object],
+    known: Iterable[Object],
+    rules: Rules,
+    now: float,
+    namespace: str = "default",
+    settings: QueueSettings | None = None,
 ) -> QueueGate | None:
     """Return the gate of the `known` objects under rules at a time in seconds; None where no queue is among them.
 
     Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none. Requests count
-    as a Configuration among the objects says.
+    as a Configuration among the objects says, else the `settings`.
     """
     coming = {_key(o, namespace) for o in tried if describe(o) is not None}
     there = [o for o in known if _key(o, namespace) not in coming]
     kept = (o for o in there if o.get("kind") != "Workload" or owner_of(o) not in coming)
-    cluster = cluster_of(kept, stored=True)
+    cluster = cluster_of(kept, stored=True, settings=settings)
     if not any(o.get("kind") in QUEUES for o in cluster.objects):
         return None
-    facts, now_ms = snapshot(cluster.objects), int(now * 1000)
+    facts, now_ms = snapshot(cluster.objects, settings), int(now * 1000)
     state = State.from_snapshot(facts)
     settle(state, rules, now_ms)
-    core, settings = SettledCore(state, rules), settings_among(cluster.objects)
-    return QueueGate(FileObjects(cluster.objects), core, lambda: now_ms, settings)
+    core, found = SettledCore(state, rules), settings_among(cluster.objects) or settings
+    return QueueGate(FileObjects(cluster.objects), core, lambda: now_ms, found)
 
 
 def _key(obj: Object, namespace: str) -> tuple[str, str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import at, describe
@@ -26,18 +27,21 @@ UNGATED: Final = QueueOutcome(
 _DOORS: Final = frozenset({"LocalQueue", "Queue"})
 
 
-def with_queues(trial: Trial, known: Iterable[dict[str, Any]], rules: Rules, now: float) -> Trial:
+def with_queues(
+    trial: Trial, known: Iterable[dict[str, Any]], rules: Rules, now: float, settings: QueueSettings | None = None
+) -> Trial:
     """Add to each job that is let in what its queue would do, at a time in seconds; nothing where no queue is known.
 
-    `known` are the objects of the cluster; those that were tried stand in as they would be stored.
+    `known` are the objects of the cluster; those that were tried stand in as they would be stored. `settings`
+    count where no Configuration is among them.
     """
     tried = {(o.ref.kind, o.ref.namespace, o.ref.name) for o in trial.outcomes}
     objects = [o for o in known if _key(o) not in tried]
     admitted = [o.after for o in trial.outcomes if o.allowed and o.after is not None]
     if not any(str(o.get("kind")) in _DOORS for o in (*objects, *admitted)):
         return trial
-    cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))], stored=True)
-    plan = make_plan(snapshot(cluster.objects), rules, int(now * 1000))
+    cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))], stored=True, settings=settings)
+    plan = make_plan(snapshot(cluster.objects, settings), rules, int(now * 1000))
     found = decisions(cluster, plan)
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
 

@@ -15,6 +15,7 @@ from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.policy.bundle import EMPTY, Bundle
+from webhook.policy.loading.list_items import list_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +167,7 @@ def subjects_of(document: Document) -> Iterator[Subject]:
 def _objects(value: Any, root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     if not isinstance(value, dict) or "kind" not in value:
         return
-    kind, items = value["kind"], value.get("items")
-    if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
+    if isinstance(items := list_items(value), list):
         for i, item in enumerate(items):
             yield from _objects(item, (*root, "items", i))
     else:

@@ -19,6 +19,7 @@ from webhook.jobs.pod_groups import group_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.generated_names import generated_name
+from webhook.policy.loading.list_items import objects_in
 
 Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"
@@ -41,15 +42,15 @@ class Cluster:
     by_parts: tuple[str, ...] = ()
 
 
-def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
+def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSettings | None = None) -> Cluster:
     """Turn the values of files into the objects the queue core is built from.
 
     A job whose Workload is among the objects, that is owned by another object or is finished, makes no Workload; nor
     does one that is `stored` and names its Workload, or its group: it waits until that is there. A job
     without a queue gets the one that the shipped policy `queue-name` gives it: the namespace's default queue, else the
     LocalQueue `default` where there is one, as Kueue's webhook does; a Pod only where a Configuration says so. One that
-    is `stored` was through admission: it waits nowhere, nor does what no queue can hold. A Configuration says which
-    kinds and namespaces are queued, and whether jobs without a queue wait.
+    is `stored` was through admission: it waits nowhere, nor does what no queue can hold. A Configuration, else the
+    `settings`, says which kinds and namespaces are queued, and whether jobs without a queue wait.
     """
     numbers: Counter[tuple[str, str, str]] = Counter()
     objects = [_named(_stored(o), numbers) for o in unpacked(values)]
@@ -63,7 +64,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
     doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
     spaces = {space["metadata"]["name"]: space for space in by_kind["Namespace"]}
     owned = {key for w in by_kind["Workload"] for key in (_key(w), *owners_of(w))}
-    settings = settings_among(objects) or QueueSettings()
+    settings = settings_among(objects) or settings or QueueSettings()
     held, labels = managed(settings), settings.copied_labels
     made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
@@ -92,15 +93,9 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False) -> Cluster:
 
 
 def unpacked(values: Iterable[Any]) -> Iterable[Object]:
-    """Yield every object, with `kind: List` and lists of one kind taken apart; what is no object is left out."""
-    for value in values:
-        if isinstance(value, list):
-            yield from unpacked(value)
-        elif isinstance(value, dict) and isinstance(value.get("items"), list) and "List" in str(value.get("kind")):
-            inherited = {"apiVersion": value.get("apiVersion"), "kind": str(value["kind"]).removesuffix("List")}
-            for item in value["items"]:
-                yield from unpacked([item if value["kind"] == "List" else {**inherited, **item}])
-        elif isinstance(value, dict) and value.get("kind") and isinstance(value.get("metadata"), dict):
+    """Yield every object, those of lists one by one; what is no object is left out."""
+    for value in objects_in(values):
+        if isinstance(value, dict) and value.get("kind") and isinstance(value.get("metadata"), dict):
             yield value
         elif isinstance(value, dict) and is_configuration(value):  # a file of Kueue's has no metadata
             yield {**value, "metadata": {}}
@@ -141,7 +136,7 @@ def _named(obj: Object, named: Counter[tuple[str, str, str]]) -> Object:
         key = str(obj.get("kind")), str(metadata.get("namespace") or "default"), prefix
         named[key] += bool(prefix)
         name = generated_name(prefix or "unnamed-", named[key])
-    return {**obj, "metadata": {"namespace": "default", **metadata, "name": str(name)}}
+    return {**obj, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default", "name": str(name)}}
 
 
 def owner_of(workload: Object) -> tuple[str, str, str]:

@@ -192,13 +192,13 @@ def _try(inputs: DryRunInputs, bundle: Bundle, within: Repository) -> Trial:
     asked, tried, now = inputs.asked, [i.obj for i in inputs.inputs], time.time()
     objects = known(bundle, tried, inputs.context, inputs.live)
     rules = rules_for(objects, bundle, within)
-    facts = FileFacts(objects, asked.labels, authorized=asked.authorized)
-    gate = file_gate(tried, objects, rules, now, asked.sender.namespace)
+    facts = FileFacts(objects, asked.labels, authorized=asked.authorized, settings=within.settings)
+    gate = file_gate(tried, objects, rules, now, asked.sender.namespace, within.settings)
     trial = dry_run(inputs.inputs, bundle, facts, asked.sender, gate, time.time)
     trial = replace(trial, notes=(*trial.notes, *idle_rules(bundle.queue_policies, within)))
     if asked.sender.operation == "DELETE":
         return trial
-    return with_queues(trial, known(bundle, inputs.context, inputs.live), rules, now)
+    return with_queues(trial, known(bundle, inputs.context, inputs.live), rules, now, within.settings)
 
 
 def _before(

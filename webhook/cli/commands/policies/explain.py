@@ -95,9 +95,10 @@ def explain_command(
         sys.exit(exits.NOTHING_TO_RUN)
     tried = [i.obj for i in found]
     around = known(bundle, tried, objects_of(beside.documents))
-    facts, explained = FileFacts(around, {}), []
+    facts, explained = FileFacts(around, {}, settings=within.settings), []
     with readable(lambda: (*read.documents, *beside.documents)):
-        gate = file_gate(tried, around, rules_for(around, bundle, within), time.time(), namespace)
+        in_force = rules_for(around, bundle, within)
+        gate = file_gate(tried, around, in_force, time.time(), namespace, within.settings)
     for item in found:
         try:
             outcome, traces = explain(item, bundle, facts, sender, time.time, gate)

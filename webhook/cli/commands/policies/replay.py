@@ -71,11 +71,12 @@ def replay_command(
     Exit code 0: every decision is the same, 1: some differ, 2: a file cannot be used, or required
     objects are missing, 3: nothing was recorded.
     """
-    bundle = bundle_of(repository(policies))
+    within = repository(policies)
+    bundle = bundle_of(within)
     beside = read_files(objects)
     if beside.errors:
         raise SourceError(beside.errors)
-    facts = FileFacts(known(bundle, objects_of(beside.documents)), {}, authorized=authorized)
+    facts = FileFacts(known(bundle, objects_of(beside.documents)), {}, authorized=authorized, settings=within.settings)
     try:
         found = replay(_recorded(recordings), bundle, facts, time.perf_counter, time.time)
     except (BadRecording, OSError, EOFError, zlib.error) as error:

@@ -17,7 +17,6 @@ import orjson
 from click.core import ParameterSource
 
 from webhook import setting_values
-from webhook.api.configuration.read import settings_among
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
@@ -130,8 +129,9 @@ def plan(
     given = Inputs(files)
     try:
         with all_kept(), readable(given.documents):
-            found, rules = _of_cluster(kubeconfig, context, names) if live else _of_files(given, names)
-            before = snapshot(found.objects)
+            within = repository((), names)
+            found, rules = _of_cluster(kubeconfig, context, names) if live else _of_files(given, within)
+            before = snapshot(found.objects, None if live else within.settings)
             found = replace(found, objects=())
             made = make_plan(before, rules, _now() if now is None else now, most or None)
     except (SourceError, ConversionError, ValueError, OSError) as error:
@@ -140,13 +140,13 @@ def plan(
     _show(made, found, output)
 
 
-def _of_files(given: Inputs, names: Sequence[str]) -> tuple[Cluster, Rules]:
+def _of_files(given: Inputs, within: Repository) -> tuple[Cluster, Rules]:
     """Read the objects of files, and the rules in force; ends the program where there are none. Raises SourceError."""
-    values = given.values()
-    if not values:
+    objects = given.objects()
+    if not objects:
         click.echo("sluice plan: no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    return cluster_of(values), _rules(repository((), names), values)
+    return cluster_of(objects, settings=within.settings), queue_rules(within, within.settings_for(objects))
 
 
 def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[str]) -> tuple[Cluster, Rules]:
@@ -163,11 +163,6 @@ def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[st
     for note in notes:
         click.echo(f"note: {note}", err=True)
     return cluster_of(state.objects, stored=True), rules
-
-
-def _rules(within: Repository, values: Sequence[Any]) -> Rules:
-    """Compile the rules in force, as the Configuration of Kueue among the objects has them, if there is one."""
-    return queue_rules(within, settings_among(value for value in values if isinstance(value, dict)))
 
 
 def _show(made: QueuePlan, cluster: Cluster, output: str) -> None:
