@@ -162,7 +162,9 @@ def load(
     for name, value in flags.items():
         _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), ""), findings)
     if values.get("client_names") and not values.get("client_ca"):
-        findings.append(Diagnostic(WRONG, Place("client_names"), "client_names requires client_ca"))
+        findings.append(
+            Diagnostic(WRONG, Place("clientNames"), "clientNames (--client-names) requires clientCa (--client-ca)")
+        )
     base = QueueSettings()
     if (path := values.get("kueue_config")) is not None:
         base = _from_kueue(path, findings, told)
@@ -185,7 +187,7 @@ def _from_file(
     file: Path, queues: dict[str, Any], findings: list[Diagnostic], told: list[Diagnostic]
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for document in _documents(file):
+    for document in _only(file, findings):
         if not isinstance(document.value, dict):
             findings.append(document.diagnostic(WRONG, (), "the configuration must be a map"))
             continue
@@ -202,11 +204,18 @@ def _from_file(
 
 def _from_kueue(file: Path, findings: list[Diagnostic], told: list[Diagnostic]) -> QueueSettings:
     settings = QueueSettings()
-    for document in _documents(file):
+    for document in _only(file, findings):
         settings, reader = kueue.from_configuration(document)
         findings += reader.findings
         told += reader.told
     return settings
+
+
+def _only(file: Path, findings: list[Diagnostic]) -> list[Document]:
+    """Return the document of a file, none where it is empty. A second one is told: it would change the first."""
+    found = _documents(file)
+    findings += [document.diagnostic(WRONG, (), "a configuration is one document") for document in found[1:]]
+    return found[:1]
 
 
 def _documents(file: Path) -> list[Document]:

@@ -286,6 +286,26 @@ def test_the_repositorys_own_policies_and_rules(tmp_path):
     assert "1 of 1 queued job finished." in done.stdout
 
 
+CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+resources: {excludeResourcePrefixes: [memory]}
+"""
+
+
+def test_a_configuration_among_the_objects_counts(tmp_path):
+    """As in what `sluice import kueue` writes: it is no object of the cluster, and has no name."""
+    (tmp_path / "kueue.yaml").write_text(CONFIGURATION)
+    file = Path(written(tmp_path, ("one", "1")))
+    file.write_text(file.read_text().replace("limits: {", "limits: {memory: 1Gi, "))
+    queues = str(shipped.samples() / "queues.yaml")
+    done = sluice_run(tmp_path, "--once", "-f", str(file), "-c", queues, "-c", str(tmp_path / "kueue.yaml"))
+    assert (done.returncode, "1 of 1 queued job finished." in done.stdout) == (0, True), done.stderr
+    (tmp_path / "kueue.yaml").write_text("{apiVersion: v1, kind: ConfigMap}")
+    done = sluice_run(tmp_path, "--once", "-f", str(file), "-c", str(tmp_path / "kueue.yaml"))
+    assert (done.returncode, "kueue.yaml: a ConfigMap has no metadata.name" in done.stderr) == (2, True)
+
+
 def test_no_key_is_left_behind(tmp_path):
     """Without --cert-dir the certificate is in a folder of its own, which is gone at the end."""
     (tmp_path / "here").mkdir()

@@ -143,7 +143,7 @@ def test_who_is_let_in_is_set_in_every_place(tmp_path):
     assert by_file.client_ca.is_absolute()
     assert by_file.client_names == ("a", "b")
     (found,) = problems(tmp_path, "clientNames: [a]\n")
-    assert found.message == "client_names requires client_ca"
+    assert found.message == "clientNames (--client-names) requires clientCa (--client-ca)"
 
 
 def test_the_defaults_are_usable():

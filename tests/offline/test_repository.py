@@ -93,6 +93,36 @@ def test_rules_of_the_file_are_in_force(here, name):
     assert open_ in invoke(command, *arguments).stdout
 
 
+KUEUE = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+resources: {excludeResourcePrefixes: [memory]}
+"""
+OF_QUEUES = {
+    "a file of Kueue's": "kueueConfig: kueue.yaml\n",
+    "its own": "resources: {excludeResourcePrefixes: [memory]}\n",
+    "neither": "",
+}
+
+
+@pytest.mark.parametrize("settings", OF_QUEUES)
+def test_settings_of_the_queues_hold_for_all(here, settings):
+    """A job requests memory, of which no queue has quota: by the settings of the repository that counts or not."""
+    Path("kueue.yaml").write_text(KUEUE)
+    Path(".sluice.yaml").write_text(f"policies: [empty]\nqueueRules: [kueue]\n{OF_QUEUES[settings]}")
+    Path("empty").mkdir()
+    Path("job.yaml").write_text(Path("job.yaml").read_text().replace("limits: {", "limits: {memory: 1Gi, "))
+    Path("trace.csv").write_text("time,queue,run,nvidia.com/gpu,memory\n0,research,60,1,1Gi\n")
+    objects, counts = ("-f", "job.yaml", "-c", "cluster.yaml", "--allow-missing"), settings == "neither"
+    for command in (dry_run_command, explain_command):
+        done = invoke(command, *objects)
+        assert (done.exit_code, "no quota for memory" in done.stdout) == (exits.FAILED if counts else 0, counts)
+    planned = invoke(plan, "-f", "cluster.yaml", "-f", "job.yaml").stdout
+    assert ("memory unavailable" in planned, "1 admitted" in planned) == (counts, not counts)
+    simulated = invoke(simulate, "trace.csv", "-f", "cluster.yaml")
+    assert (simulated.exit_code, "TRACE003" in simulated.stderr) == (exits.BAD_INPUT if counts else 0, counts)
+
+
 @pytest.mark.parametrize("command", [dry_run_command, explain_command])
 def test_shipped_policies_are_named_by_reference(here, command):
     """`sluice.dev/NAME` is a shipped policy, in the file and in an option; an unknown one is told with the nearest."""
@@ -141,6 +171,7 @@ def test_rules_that_nobody_named_are_told(here):
         ("policies: [sluice.dev/gpu]", "no shipped policy sluice.dev/gpu; there are sluice.dev/"),
         ("policies: [gone]", "gone: error[FILE001]: no such file or folder"),
         ("- a", "the configuration must be a map"),
+        ("mode: embedded\n---\nmode: none", ".sluice.yaml:3:1: error[CFG002]: a configuration is one document"),
     ],
 )
 def test_a_mistake_in_the_file_is_told(here, text, told):

@@ -23,6 +23,11 @@ def from_nanos(resource: str, nanos: int) -> int:
     return -(-nanos // (10**6 if resource == "cpu" else 10**9))
 
 
+def to_nanos(resource: str, number: int) -> int:
+    """Return the core's number as billionths of a unit."""
+    return number * (10**6 if resource == "cpu" else 10**9)
+
+
 def text(resource: str, number: int) -> str:
     """Write the core's number as a quantity: whole units where it can, bytes with a binary suffix."""
     if resource == "cpu":

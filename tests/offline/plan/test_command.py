@@ -6,7 +6,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tests.offline.running import invoke
 from tests.shared import shared
+from webhook.cli import exits
 from webhook.cli.commands.queues.plan import plan
 from webhook.offline.plan import tables
 
@@ -65,6 +67,22 @@ def run(*arguments, text=STATE):
     result = CliRunner().invoke(plan, ["-f", "-", "--now", NOW, *arguments], input=text)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+@pytest.mark.parametrize(
+    "text", ["just a string", "[]", "5", "kind: Job", "{apiVersion: v1, kind: List, items: [5]}",
+             "{apiVersion: v1, kind: Pod, metadata: foo}"],
+)  # fmt: skip
+def test_what_is_no_object_is_told(text):
+    """A file that holds nothing to decide about is a mistake, not a cluster without jobs."""
+    done = invoke(plan, "-f", "-", stdin=text)
+    assert (done.exit_code, "<stdin>:1:" in done.stderr, "LOAD002" in done.stderr) == (exits.BAD_INPUT, True, True)
+
+
+def test_a_namespace_that_is_null_is_the_default():
+    """An empty value of a template, say: the job goes by its own name all the same."""
+    text = STATE.replace("namespace: lab", "namespace: null")
+    assert json.loads(run("-o", "json", text=text))["admitted"][0]["job"] == "Job default/first"
 
 
 def test_the_first_job_is_admitted_and_the_second_told_what_is_missing():

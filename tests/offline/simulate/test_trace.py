@@ -140,6 +140,7 @@ def test_what_the_queues_do_not_have_is_an_error(tmp_path, row, code, said):
         ),
         ("t.csv", 'time,queue,run\n1,"a, b",soon\n', "2:10", 'column "run": "soon" is not a duration'),
         ("t.csv", "time,queue,run\n1,a,2,3\n", "2:1", "more fields than columns"),
+        ("t.csv", "time,queue,run,cpu\n1,a,2,-4\n", "2:7", 'column "cpu": "-4" is less than 0'),
         (
             "t.jsonl",
             '{"time": 1, "queue": "a", "run": 2, "count": 2.5}',

@@ -236,6 +236,15 @@ def test_mistakes_in_a_suite(suite, tmp_path):
     assert all(t in text for t in ("duplicate case", "needs object", "not a valid time"))
 
 
+@pytest.mark.parametrize("field", ["object", "oldObject"])
+def test_a_case_has_one_object(suite, tmp_path, field):
+    """Of a file with two, the second would never be looked at."""
+    (tmp_path / "two.yaml").write_text(f"{POD % 1}\n---\n{POD % 9}\n")
+    (found,) = findings(suite(f"- name: one\n  object: {POD % 1}\n  {field}: two.yaml\n".replace(
+        f"  object: {POD % 1}\n  object:", "  object:")))  # fmt: skip
+    assert (found.code, found.message) == ("SUI003", "two.yaml has 2 objects; a case has one")
+
+
 def test_coverage_names_branches_that_never_ran(suite):
     """A rule that was never false, and an arm that was never taken, are named at their places."""
     policy = validating("object.spec.x > 5 ? object.spec.y == 1 : object.spec.x < 3 || object.spec.z")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webhook.api.amounts import amount
+from webhook.api.amounts import amount, from_nanos, to_nanos
+from webhook.api.configuration.sections import ResourceSettings
 from webhook.api.durations import duration_ms
+from webhook.api.snapshot.workload import counted
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.kube.quantity import QuantityError
 from webhook.offline.simulate.trace_rows import RowError, rows_of
@@ -55,9 +57,22 @@ def quantity(resource: str, value: Any) -> int:
         found = amount(resource, value)
     except (QuantityError, TypeError, AttributeError):
         raise ValueError(f'"{value}" is not a quantity') from None
+    if found < 0:
+        raise ValueError(f'"{value}" is less than 0')
     if found > _MOST:
         raise ValueError(f'"{str(value)[:12]}..." is too large')
     return found
+
+
+def as_counted(arrival: Arrival, resources: ResourceSettings) -> Arrival:
+    """Return an arrival that requests what quota counts: without excluded resources, and transformed.
+
+    A trace that was recorded has it already: a transformation whose outputs the arrival requests is not done again.
+    """
+    asked = arrival.requests
+    left = tuple(each for each in resources.transformations if asked.keys().isdisjoint(each.outputs))
+    made = counted({r: to_nanos(r, n) for r, n in asked.items()}, replace(resources, transformations=left))
+    return replace(arrival, requests={r: from_nanos(r, n) for r, n in made.items()})
 
 
 def read_trace(text: str, file: str) -> list[Arrival]:

@@ -16,7 +16,7 @@ from webhook.kube.equality import same
 from webhook.kube.patch import diff
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 from webhook.offline.suite.queue_result import QueueResult
-from webhook.offline.suite.suite_file import Case, resolve
+from webhook.offline.suite.suite_file import Case, resolve_one
 from webhook.policy.loading.shapes import dotted
 from webhook.policy.request import Request
 
@@ -132,7 +132,7 @@ def _object(case: Case, judged: Judged, expect: dict[str, Any]) -> Iterator[Diag
 
 def whole(case: Case, value: Any, request: Request, resources: ResourceScopes) -> Any:
     """Return the whole object a case expects, with the defaults and the namespace that the request's object got."""
-    wanted = resolve(case, value)[0]
+    wanted = resolve_one(case, value)
     return received(wanted, resources, Sender(namespace=request.namespace or "default"))
 
 

@@ -23,7 +23,7 @@ from webhook.offline.laws.search import TRIES, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import Judged, finds, problems
 from webhook.offline.suite.queue_result import QueueResult, RulesFor, queue_result, rules_of
-from webhook.offline.suite.suite_file import LAW, Case, resolve
+from webhook.offline.suite.suite_file import LAW, Case, resolve, resolve_one
 from webhook.offline.suite.unmatched import unmatched
 from webhook.offline.unreadable_objects import readable
 from webhook.policy.bundle import Bundle
@@ -192,12 +192,10 @@ class CaseFacts(MemoryFacts):
 def request_of(case: Case, resources: ResourceScopes) -> Request:
     """Make the request that an API server would send for the case. Raises BadReview."""
     spec = case.spec
-    objects = resolve(case, spec.get("object"))
-    obj = objects[0] if objects else None
+    obj = resolve_one(case, spec.get("object"))
     if obj is not None and obj.get("kind") == "AdmissionReview":
         return parse(obj)
-    olds = resolve(case, spec.get("oldObject"))
-    old = olds[0] if olds else None
+    old = resolve_one(case, spec.get("oldObject"))
     operation = spec.get("operation") or ("UPDATE" if obj and old else "CREATE" if obj else "DELETE")
     if operation == "DELETE":
         obj, old = None, old or obj

@@ -269,6 +269,15 @@ def resolve(case: Case, value: Any) -> list[Any]:
     return found
 
 
+def resolve_one(case: Case, value: Any) -> Any:
+    """Return the one object of a field, None where the field is not there. Raises SourceError."""
+    found = resolve(case, value)
+    if len(found) > 1 or (value is not None and not found):
+        named = value if isinstance(value, str) else "this field"
+        raise SourceError([case.diagnostic("SUI003", f"{named} has {len(found)} objects; a case has one")])
+    return found[0] if found else None
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()

@@ -143,7 +143,7 @@ def plan(
 def _of_files(given: Inputs, within: Repository) -> tuple[Cluster, Rules]:
     """Read the objects of files, and the rules in force; ends the program where there are none. Raises SourceError."""
     objects = given.objects()
-    if not objects:
+    if not objects and not given.documents():  # an empty List is a cluster without jobs
         click.echo("sluice plan: no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     return cluster_of(objects, settings=within.settings), queue_rules(within, within.settings_for(objects))

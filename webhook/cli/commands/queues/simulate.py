@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import completions, exits
 from webhook.cli.commands.queues.plan import moment
 from webhook.cli.console import Console
-from webhook.cli.inputs import read_inputs
+from webhook.cli.inputs import Inputs
 from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read, files_option, output_option, rules_option
-from webhook.cli.repository import queue_rules, repository
+from webhook.cli.repository import Repository, queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.offline.files import is_object, read_files, text_of
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import title
 from webhook.offline.simulate import simulation as virtual
-from webhook.offline.simulate.arrivals import Arrival, read_trace
+from webhook.offline.simulate.arrivals import Arrival, as_counted, read_trace
 from webhook.offline.simulate.generate import generate
 from webhook.offline.simulate.plot import plot
 from webhook.offline.simulate.simulation import SimulationResult
@@ -54,6 +57,19 @@ Examples:
   sluice simulate load.yaml --compare kueue kueue-fair --plot waits.svg
   sluice simulate trace.swf -f now.yaml --compare-queues tomorrow.yaml
 """
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedQueues:
+    """Queues, and the settings by which they count what jobs request; None: the defaults."""
+
+    snapshot: Snapshot
+    settings: QueueSettings | None
+
+    def counted(self, arrivals: Iterable[Arrival]) -> list[Arrival]:
+        """Return the arrivals with what these queues count of their requests."""
+        resources = (self.settings or QueueSettings()).resources
+        return [as_counted(arrival, resources) for arrival in arrivals]
 
 
 @click.command("simulate", epilog=EXAMPLES)
@@ -92,13 +108,20 @@ def simulate(
     """
     if compare and compare_queues:
         raise click.UsageError("use --compare or --compare-queues, not both")
+    if compare and not all(name for names in compare for name in names.split("+")):
+        raise click.UsageError("--compare: a name of rules is empty")
+    within = repository((), names)
     try:
-        queues, arrivals = _load(trace, files)
-        runs = [(queues, s) for s in compare or ("+".join(repository((), names).rules),)]
+        queues, arrivals = _load(trace, files, within)
+        if not arrivals:
+            click.echo(f"sluice simulate: no jobs in {trace}", err=True)
+            sys.exit(exits.NOTHING_TO_RUN)
+        runs = [(queues, s) for s in compare or ("+".join(within.rules),)]
         if compare_queues:
-            runs.append((_queues((str(compare_queues),)), runs[0][1]))
+            runs.append((_queues((str(compare_queues),), within), runs[0][1]))
         tried = [queues, runs[-1][0]] if compare_queues else [queues]
-        if wrong := [found for given in tried for found in unknown_names(given, arrivals, str(trace))]:
+        told = (unknown_names(given.snapshot, given.counted(arrivals), str(trace)) for given in tried)
+        if wrong := list(chain.from_iterable(told)):
             raise SourceError(wrong)
         queue_files = [Path(name) for name in files if name != "-"] + ([compare_queues] if compare_queues else [])
         with readable(lambda: read_files(queue_files).documents):
@@ -123,36 +146,36 @@ def _name(i: int, rules: str, other: Path | None) -> str:
     return title(rules.split("+")) if other is None else ("queues of -f", f"queues of {other.name}")[i]
 
 
-def _load(trace: Path, files: tuple[str, ...]) -> tuple[Snapshot, tuple[Arrival, ...]]:
+def _load(trace: Path, files: tuple[str, ...], within: Repository) -> tuple[SimulatedQueues, tuple[Arrival, ...]]:
     """Read the trace and the queues; queues of files go before those of a generator file. Raises SourceError."""
     text = text_of(trace, str(trace))
     if trace.suffix not in GENERATORS:
         if not files:
             raise click.UsageError("a trace has no queues; use -f FILE")
-        return _queues(files), tuple(read_trace(text, str(trace)))
+        return _queues(files, within), tuple(read_trace(text, str(trace)))
     documents = read(text, str(trace))
     if len(documents) != 1:
         raise click.UsageError(f"{trace} has {len(documents)} documents; a generator file must have one")
     if is_object(documents[0].value):
         raise click.UsageError(f"{trace} is a Kubernetes object, not a trace; give objects with -f")
     made = generate(documents[0])
-    return (_queues(files) if files else made.snapshot), made.arrivals
+    return (_queues(files, within) if files else SimulatedQueues(made.snapshot, within.settings)), made.arrivals
 
 
-def _queues(files: tuple[str, ...]) -> Snapshot:
-    found = read_inputs(files)
-    if found.errors:
-        raise SourceError(found.errors)
-    with readable(lambda: found.documents):
-        queues = snapshot(cluster_of(d.value for d in found.documents).objects)
-    return replace(queues, workloads=())  # the trace has the jobs
+def _queues(files: tuple[str, ...], within: Repository) -> SimulatedQueues:
+    given = Inputs(files)
+    with readable(given.documents):
+        objects = given.objects()
+        queues = snapshot(cluster_of(objects, settings=within.settings).objects, within.settings)
+    return SimulatedQueues(replace(queues, workloads=()), within.settings_for(objects))  # the trace has the jobs
 
 
-def _run(queues: Snapshot, arrivals: tuple[Arrival, ...], names: str, begin: int, name: str) -> SimulationResult:
+def _run(queues: SimulatedQueues, arrivals: tuple[Arrival, ...], names: str, begin: int, name: str) -> SimulationResult:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=len(arrivals))
-        rules = queue_rules(repository((), names.split("+")))
+        rules = queue_rules(repository((), names.split("+")), queues.settings)
+        counted = queues.counted(arrivals)
         return virtual.simulate(
-            queues, arrivals, rules, name, lambda done: bar.update(task, completed=done), begun=begin
+            queues.snapshot, counted, rules, name, lambda done: bar.update(task, completed=done), begun=begin
         )

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Final
 
 import click
 
+from webhook.api.configuration.read import is_configuration, settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cli import exits, shipped
 from webhook.cli.demo.arrivals import ARTICLE, jobs_of
 from webhook.cli.demo.embedded import RunPlan
@@ -35,6 +38,7 @@ from webhook.cli.option_types import (
 from webhook.cli.repository import FILE, repository
 from webhook.config import Config, PageMode, load
 from webhook.store.errors import StoreError
+from webhook.store.objects import Object
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
 
@@ -80,7 +84,7 @@ def run(
     """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     paths = tuple(map(Path, files)) or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
-    there = [obj for path in objects or (shipped.samples() / QUEUES,) for obj in manifests(path)]
+    there, settings = _there(objects or (shipped.samples() / QUEUES,))
     sent = [(path, manifests(path)) for path in paths]
     given = {"-f": paths if files else (), "-p": policies, "-c": objects}
     first = paths[0] if files else next(path for path in paths if path.stem == ARTICLE)
@@ -89,6 +93,7 @@ def run(
     plan = RunPlan(there, sent, arriving, seconds, once=once, verbose=verbose)
     story = Story(len(paths), following, arriving=bool(arriving))
     config = replace(_in_force(policies, rules), listen=listen, ui_listen=ui_listen)
+    config = replace(config, queues=settings or config.queues)
     try:
         with tempfile.TemporaryDirectory(prefix="sluice-") as made:  # others may not look into it
             config = replace(config, cert_dir=Path(cert_dir or made).resolve())
@@ -99,6 +104,16 @@ def run(
     except (OSError, ValueError, StoreError) as error:
         click.echo(f"sluice run: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
+
+
+def _there(paths: Iterable[Path]) -> tuple[list[Object], QueueSettings | None]:
+    """Read what is there before anything is sent: objects, and the settings of a Configuration among them."""
+    found = [(path, obj) for path in paths for obj in manifests(path)]
+    objects = [(path, obj) for path, obj in found if not is_configuration(obj)]
+    for path, obj in objects:
+        if not (obj.get("metadata") or {}).get("name"):
+            raise click.UsageError(f"{path}: a {obj['kind']} has no metadata.name")
+    return [obj for _, obj in objects], settings_among(obj for _, obj in found)
 
 
 def _in_force(policies: tuple[Path, ...], rules: tuple[str, ...]) -> Config:
