@@ -2,8 +2,9 @@
 
 KUEUE is a checkout of kubernetes-sigs/kueue, which is only built from; NAME is `ideal`, `sluice` or `kueue` (all where
 none is named). The runner brings its own API server up, creates 15,000 Workloads in 30 queues, ends those that are
-admitted after their time, and writes down how long each waited. Sluice runs with the chart's rights and with leader
-election. The exit code is 1 where a bar is missed, or a contender did not come to its end.
+admitted after their time, and writes down how long each waited. Sluice runs as the image has it, from the compiled
+wheel, with the chart's rights and with leader election. The exit code is 1 where a bar is missed, or a contender did
+not come to its end.
 """
 
 import argparse

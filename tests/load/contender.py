@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.bench import compiled
+from tests.bench.admission import with_bytecode
 from tests.chart.helm import helm
 from tests.controlplane.build import binary, cache_home
 from tests.controlplane.golang import go_command
@@ -111,9 +113,12 @@ class Ring:
         made = [sys.executable, "-m", "webhook.cli.main", "certs", "--cert-dir", certificates]
         subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
         helm()  # built before the runner starts: it would end while the account is made
+        source = compiled.unpacked() or ROOT  # what the image holds
+        with_bytecode(source)
+        serve = f"{sys.executable} -P -m webhook.cli.main {SERVE} --cert-dir {certificates}"
         return (
             f'{sys.executable} -m tests.load.account "$@" {restricted}\nset -- --kubeconfig {restricted}\n'
-            f"exec {sys.executable} -m webhook.cli.main {SERVE} --cert-dir {certificates}"
+            f'export PYTHONPATH="{source}"\nexec {serve}'
         )
 
 
