@@ -25,10 +25,8 @@ from webhook.offline.native_policies.generate import LABEL
 pytestmark = pytest.mark.cluster
 
 WHOLE = ("gpu-defaults", "gpu-integer", "gpu-tolerations", "limit-range", "frozen-while-admitted")
-"""Shipped policies of which nothing is left out but mutations of several templates."""
+"""Shipped ones of which nothing is left out but mutations of several templates, and gpu-count (it asks for owners)."""
 LIMITS = yaml.safe_load(Path(ROOT, "policies/limit-range/cases/article-002.yaml").read_text(encoding="utf-8"))
-COUNT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sluice-gpu-defaults"},
-         "data": {"resource": "nvidia.com/gpu", "count": "2"}}  # fmt: skip
 MANY = "kubeflow.org/v1"
 
 
@@ -58,9 +56,7 @@ def with_native(policy: Policy, *params: JSON, name: str = "") -> Generated:
     native = generated(ROOT / "policies" / policy.name)
     documents = [*copy.deepcopy(policy.documents), *params]
     if name:
-        text = (
-            json.dumps([native, documents]).replace(f'"{policy.name}', f'"{name}').replace('"gpu-count', f'"{name}-n')
-        )
+        text = json.dumps([native, documents]).replace(f'"{policy.name}', f'"{name}')
         native, documents = json.loads(text)
     return Generated(name or policy.name, tuple(documents), tuple(native))
 
@@ -80,7 +76,7 @@ def _resources(document: JSON) -> set[tuple[str, str]]:
     return {(group, resource) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]}
 
 
-NAMES = (*WHOLE, "limited", "counted")
+NAMES = (*WHOLE, "limited")
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +87,6 @@ def policies() -> dict[str, Generated]:
     made = [
         *(with_native(mine[name]) for name in WHOLE),
         of_kinds_asked(with_native(mine["limit-range"], LIMITS, name="limited")),
-        with_native(mine["gpu-defaults"], COUNT, name="counted"),
     ]
     return {p.name: p for p in made}
 
