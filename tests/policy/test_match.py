@@ -103,6 +103,23 @@ def test_exact_match_policy_does_not_take_other_versions():
     assert validate(request(DEPLOYMENT), exact, MemoryFacts()).allowed
 
 
+APPS = "{apiGroups: [apps], resources: [deployments], operations: ['*'], apiVersions: "
+NAMED, OF_SCOPE = APPS + "[v1beta1], resourceNames: [other]}", APPS + "[v1beta1], scope: Cluster}"
+
+
+@pytest.mark.parametrize("passed_over", [NAMED, OF_SCOPE])
+@pytest.mark.parametrize(("policy", "hit"), [("Equivalent", True), ("Exact", False)])
+def test_a_rule_for_the_version_that_does_not_hold_hides_no_equivalent(passed_over, policy, hit):
+    """Where the name or scope of the rule for this version does not match, rules for other versions are asked too."""
+    rules = f"[{passed_over}, {APPS}[v1]}}]"
+    text = validating("false", rules).replace("matchConstraints: {", f"matchConstraints: {{matchPolicy: {policy}, ")
+    assert validate(request(DEPLOYMENT), bundle(text), MemoryFacts()).allowed is not hit
+    excluded = validating("false", f"[{APPS}['*']}}]").replace(
+        "matchConstraints: {", f"matchConstraints: {{matchPolicy: {policy}, excludeResourceRules: {rules}, "
+    )
+    assert validate(request(DEPLOYMENT), bundle(excluded), MemoryFacts()).allowed is hit
+
+
 def test_binding_narrows_its_policy():
     """A binding's matchResources must match as well."""
     text = validating("false").replace(

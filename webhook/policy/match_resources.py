@@ -205,10 +205,12 @@ def labels_of(obj: Mapping[str, Any]) -> Mapping[str, str]:
 def _fitting(
     rules: tuple[ResourceRule, ...], targets: tuple[ResourceOperation, ...], equivalent: bool
 ) -> tuple[ResourceRule, ...]:
-    """Return the rules that match; with matchPolicy Equivalent, the same resource in another version matches."""
-    found = tuple(rule for rule in rules if any(map(rule.fits, targets)))
-    if found or not equivalent:
-        return found
+    """Return the rules that match; with matchPolicy Equivalent, the same resource in another version matches.
+
+    So it does beside a rule for this version: the name or scope of that one may not match.
+    """
+    if not equivalent:
+        return tuple(rule for rule in rules if any(map(rule.fits, targets)))
     targets = (*targets, *(other for t in targets for other in _synonyms(t)))
     return tuple(rule for rule in rules if any(rule.fits(t, any_version=True) for t in targets))
 
