@@ -67,6 +67,31 @@ def test_old_objects_of_one_template_are_kept():
             "new ones") in made.left_out  # fmt: skip
 
 
+PARTS = "object.spec.containers != oldObject.spec.containers"
+
+
+@pytest.mark.parametrize(
+    ("asked", "compared"),
+    [
+        (PARTS, True),
+        (f"{PARTS} || object.spec.?volumes != oldObject.spec.?volumes", True),
+        ("object.spec.containers != oldObject.spec.?containers.orValue([])", False),
+        (f"({PARTS} || size(oldObject.spec.containers) > 1)", False),
+        ("size(oldObject.spec.containers) > 1", False),
+    ],
+)
+def test_a_comparison_of_parts_is_one_of_the_whole_for_many_templates(asked, compared):
+    """Whether parts of a template changed is asked of it where there is one, and of the whole spec where there are
+    many; a condition that asks anything else of the old object has no form for these."""
+    made = native_of(GPU.replace('!("exempt" in object.metadata.?labels.orValue({}))', f"oldObject == null || {asked}"))
+    policies = {o["metadata"]["name"]: o["spec"] for o in made.objects if not o["kind"].endswith("Binding")}
+    job, many = (policies.get(f"whole-gpus-{kind}-native") for kind in ("jobs.batch", "pytorchjobs.kubeflow.org"))
+    exact = "oldObject == null || (object.spec.template).spec.containers != (oldObject.spec.template).spec.containers"
+    assert job["matchConditions"][0]["expression"].startswith(exact) is compared
+    whole = "oldObject == null || object.spec != oldObject.spec"
+    assert (many and many["matchConditions"][0]["expression"]) == (whole if compared else None)
+
+
 def test_system_namespaces_are_left_out():
     """What Sluice does by itself is written into each: kube-system is not matched."""
     for native in native_of(GPU + "---\n" + SUSPEND).objects:

@@ -40,9 +40,9 @@ from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
 _POD: Final = BY_KIND["", "Pod"]
-WHOLE: Final = frozenset(
-    {"oldObject == null || object.spec != oldObject.spec", "oldObject == null || object != oldObject"}
-)
+_NEW: Final = "oldObject == null"
+_CHANGED: Final = f"{_NEW} || object.spec != oldObject.spec"
+WHOLE: Final = frozenset({_CHANGED, f"{_NEW} || object != oldObject"})
 """Conditions that mean the same, or more, when they are asked of the whole object instead of a template."""
 _OWN: Final = frozenset({EXPAND, MODE, SETTINGS, SKIP, WARNING})
 _BUILT_IN: Final = frozenset({"", "batch", "apps"})
@@ -238,7 +238,7 @@ def _texts(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the expressions that are asked of a template."""
     for condition in spec.get("matchConditions") or ():
         if _plain(condition["expression"]) not in WHOLE:
-            yield condition["expression"]
+            yield _compared(condition["expression"]) or condition["expression"]
     for item in (*(spec.get("variables") or ()), *(spec.get("validations") or ())):
         yield item["expression"]
         if item.get("messageExpression"):
@@ -254,7 +254,20 @@ def _names(spec: Mapping[str, Any]) -> set[str]:
 
 def _condition(text: str, pod: str, old: str) -> str:
     """Write a match condition for a template; one that asks whether something changed may ask it of the whole."""
+    if compared := _compared(text):
+        return f"{_NEW} || {renamed(renamed(compared, renamed(pod, 'oldObject'), 'oldObject'), pod)}"
     return text if _plain(text) in WHOLE else renamed(renamed(text, old, "oldObject"), pod)
+
+
+def _compared(text: str) -> str:
+    """Return `A != B ...` of a condition `oldObject == null || A != B ...`, where each B is A of the old object; or ""."""
+    new, _, compared = _plain(text).partition(" || ")
+    try:
+        sides = [change.partition(" != ") for change in compared.split(" || ")]
+        same = new == _NEW and all(renamed(side, "oldObject") == old for side, _, old in sides)
+    except CompileError:  # it was split within brackets
+        return ""
+    return compared if same and _plain(text) not in WHOLE else ""
 
 
 def _plain(text: str) -> str:
@@ -264,7 +277,10 @@ def _plain(text: str) -> str:
 def _of_many(spec: dict[str, Any], templates: Templates) -> None:
     """Apply each validation to every template. Raises NotPortable where a template's old form would be needed."""
     variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
-    conditions = spec.get("matchConditions") or ()
+    # What a condition compares stands in the templates, and these in the spec: where it changed, the spec did.
+    conditions = [
+        {**c, "expression": _CHANGED} if _compared(c["expression"]) else c for c in spec.get("matchConditions") or ()
+    ]
     own = [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
     pod = unused("pod", _names(spec))  # another name: it would be hidden by a macro's variable of the same one
     spec["variables"] = [{"name": "pods", "expression": templates.text}]
