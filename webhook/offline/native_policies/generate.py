@@ -260,7 +260,7 @@ def _condition(text: str, pod: str, old: str) -> str:
 
 
 def _compared(text: str) -> str:
-    """Return `A != B ...` of a condition `oldObject == null || A != B ...`, where each B is A of the old object; or ""."""
+    """Return `A != B ...` of a condition `oldObject == null || A != B ...`, each B being A of the old object; or ""."""
     new, _, compared = _plain(text).partition(" || ")
     try:
         sides = [change.partition(" != ") for change in compared.split(" || ")]
