@@ -1,7 +1,7 @@
 """Converts quantities written as numbers (`nvidia.com/gpu: 1`) to strings, as the API server does for built-in kinds.
 
-This happens before a rule sees an object or a template. Unchanged parts are shared with the original; an object without
-such numbers is returned itself.
+The nulls of pod templates are dropped, as it does too. This happens before a rule sees an object or a template.
+Unchanged parts are shared with the original; an object without such numbers and nulls is returned itself.
 """
 
 from __future__ import annotations
@@ -10,24 +10,31 @@ from typing import Any
 
 from webhook.jobs.describe import Templates, templates
 from webhook.jobs.job import Path
+from webhook.jobs.nulls import without_nulls
 from webhook.kube.quantity import QuantityError, parse
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+_TYPED = ("v1", "apps/v1", "batch/v1")
+"""Versions whose objects have no nulls: the API server, or `defaulted`, reads them as Go does."""
 _LIMIT_FIELDS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
 
 
 def normalise(obj: dict[str, Any], known: Templates | None = None) -> dict[str, Any]:
     """Return the object with the quantities of its pod templates, LimitRange or ResourceQuota as strings.
 
-    `known` are the object's `templates`, if already computed.
+    The templates of kinds that are not built in lose their nulls. `known` are the object's `templates`, if known.
     """
     known = templates(obj) if known is None else known
     if known is None:
         return _of_limits(obj)
     if obj.get("kind") == "TrainJob":
         obj = _nested(obj, ("spec", "trainer", "resourcesPerNode"))
+    typed = obj.get("apiVersion") in _TYPED
     for path, template, made in known:
-        if not made and (fixed := normalise_template(template)) is not template:
+        if made:
+            continue
+        fixed = normalise_template(template if typed else without_nulls(template))
+        if fixed is not template:
             changed: dict[str, Any] = replace_at(obj, path, fixed)
             obj = changed
     return obj
