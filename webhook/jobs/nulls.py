@@ -1,6 +1,6 @@
 """Drops the nulls of pod templates: a template stands for a Pod, and a Pod has none, as Go reads null as no value.
 
-The API server does so for built-in kinds, and keeps the nulls of a CRD's. Policies are written for what is there or not.
+The API server does so for built-in kinds, and keeps the nulls of a CRD's. Policies ask what is there.
 """
 
 from __future__ import annotations
