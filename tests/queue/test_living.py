@@ -36,6 +36,7 @@ from tests.queue.random_clusters import QUEUES, groups
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import (
+    AdmissionUnwritten,
     DefinitionChanged,
     DefinitionGone,
     Event,
@@ -195,6 +196,11 @@ class Living(RuleBasedStateMachine):
     def decide_once(self, restless: bool) -> None:
         self.decide(restless=restless)
 
+    @rule(refused=st.integers(0, 3))
+    def decide_and_fail_to_write(self, refused: int) -> None:
+        """Some admissions are refused by the API server; nobody but the leader hears of them."""
+        self.decide(refused=refused)
+
     @rule()
     def come_to_rest(self) -> None:
         for number in range(CALLS):
@@ -208,10 +214,11 @@ class Living(RuleBasedStateMachine):
         assert (found.admitted, found.preempted, found.evicted, found.ready) == ((), (), (), ())
         assert [p.workload for p in pending(fresh)] == [p.workload for p in pending(self.state)]
 
-    def decide(self, *, restless: bool = False) -> Decisions:
+    def decide(self, *, restless: bool = False, refused: int = 0) -> Decisions:
         """Decide, and check all that must be the same in a state built anew, and that no limit is passed.
 
         `restless`: the one built anew looks into every tree, and finds nothing to do where the living one looks not.
+        `refused`: how many of the admissions are not written.
         """
         rebuilt = copy_of(self.state)
         before = usages(self.state)
@@ -228,7 +235,9 @@ class Living(RuleBasedStateMachine):
         self.keeps_quota(before)
         self.knows_positions()
         self.knows_who_is_outside()
-        for decision in (*made.admitted, *made.ready, *made.preempted, *made.evicted):
+        for admitted in made.admitted[:refused]:
+            self.state.apply(AdmissionUnwritten(admitted.workload))
+        for decision in (*made.admitted[refused:], *made.ready, *made.preempted, *made.evicted):
             written = replace(facts_of(self.state.entries[decision.workload]), first=False)
             self.follower.apply(WorkloadChanged(written))
         self.follower.bind(self.rules, self.now)

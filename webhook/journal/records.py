@@ -14,6 +14,7 @@ import msgspec
 
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Preempted
 from webhook.queue.events import (
+    AdmissionUnwritten,
     Definition,
     DefinitionChanged,
     DefinitionGone,
@@ -102,6 +103,8 @@ def line_of(record: Record) -> bytes:
             value = {"workload": workload}
         case WorkloadGone(key):
             value = {"gone": "Workload", "key": key}
+        case AdmissionUnwritten(key):
+            value = {"unwritten": key}
         case WorkloadEvicted():
             value = {"evicted": record}
         case DefinitionChanged(definition):
@@ -139,6 +142,8 @@ def _record(value: dict[str, Any]) -> Record:
         return msgspec.convert({**value, "now": value["decided"]}, Decided)
     if "workload" in value:
         return WorkloadChanged(msgspec.convert(value["workload"], Workload))
+    if "unwritten" in value:
+        return AdmissionUnwritten(msgspec.convert(value["unwritten"], str))
     if "evicted" in value:
         return msgspec.convert(value["evicted"], WorkloadEvicted)
     if "changed" in value:

@@ -32,6 +32,13 @@ class WorkloadGone:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionUnwritten:
+    """An admission that was decided could not be written: the workload waits as before, and is charged nothing."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadEvicted:
     """A workload released its quota and waits again: ordered by `queued_at`, not before `requeue_at`."""
 
@@ -55,4 +62,4 @@ class DefinitionGone:
     key: str
 
 
-Event = WorkloadChanged | WorkloadGone | WorkloadEvicted | DefinitionChanged | DefinitionGone
+Event = WorkloadChanged | WorkloadGone | AdmissionUnwritten | WorkloadEvicted | DefinitionChanged | DefinitionGone

@@ -10,15 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from webhook.queue.definitions import Definitions, key_of
-from webhook.queue.events import (
-    Definition,
-    DefinitionChanged,
-    DefinitionGone,
-    Event,
-    WorkloadChanged,
-    WorkloadEvicted,
-    WorkloadGone,
-)
+from webhook.queue.events import Definition, DefinitionChanged, DefinitionGone, Event
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.pending.equivalence import fields_read, key_of_class
@@ -34,7 +26,8 @@ from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Amounts, Tree, TreeNode
 from webhook.queue.redefine import Redefined, follow
 from webhook.queue.rules import HeadOutcome, Key, Rules
-from webhook.queue.workload_facts import facts_of, replace_workload, retries_parked, stays_first, tie, victim_of
+from webhook.queue.workload_events import told
+from webhook.queue.workload_facts import facts_of, tie, victim_of
 
 
 class State(Definitions):
@@ -76,7 +69,7 @@ class State(Definitions):
         state = cls()
         state.define(snapshot)
         for workload in sorted(snapshot.workloads, key=lambda w: w.key):
-            state._add(Entry(workload, workload.key))
+            state.add(Entry(workload, workload.key))
         return state
 
     def snapshot(self) -> Snapshot:
@@ -86,18 +79,12 @@ class State(Definitions):
     def apply(self, event: Event) -> None:
         """Change the state by one event."""
         match event:
-            case WorkloadChanged(workload):
-                self._changed(workload)
-            case WorkloadGone(key):
-                if (entry := self.entries.get(key)) is not None:
-                    self.withdraw(entry)
-                    self._remove(entry)
-            case WorkloadEvicted():
-                self._evicted(event)
             case DefinitionChanged(definition):
                 self._redefine(self.put(definition), definition)
             case DefinitionGone(kind, key):
                 self._redefine(self.drop(kind, key), None)
+            case _:
+                told(self, event)
 
     def bind(self, rules: Rules, now: int = 0) -> None:
         """Make the state ready to decide by these rules, and apply changed definitions."""
@@ -143,11 +130,13 @@ class State(Definitions):
             self.accounting.redefine(definition, before, gone=after is None)
         self._redefined.note(before, after, key_of(definition))
 
-    def _add(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
+        """Make an entry known; `enter` gives it its place."""
         self.entries[entry.key] = entry
         self.by_local.setdefault(local_of(entry.workload), {})[entry.key] = entry
 
-    def _remove(self, entry: Entry) -> None:
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry that was withdrawn."""
         del self.entries[entry.key]
         self.outside.pop(entry.key, None)
         self.due.pop(entry.key, None)
@@ -155,36 +144,6 @@ class State(Definitions):
         del self.by_local[local][entry.key]
         if not self.by_local[local]:
             del self.by_local[local]
-
-    def _changed(self, workload: Workload) -> None:
-        entry = self.entries.get(workload.key)
-        waited = entry is not None and entry.status == Status.WAITING
-        if entry is not None and stays_first(entry, workload):
-            workload = replace(workload, first=True)
-        if entry is None:
-            entry = Entry(workload, workload.key)
-        elif facts_of(entry) == workload:
-            return
-        else:
-            self.withdraw(entry, retry=retries_parked(entry, workload))
-            self._remove(entry)
-            entry.verdict = None
-        entry.workload, entry.admission, entry.admitted = workload, None, False
-        self._add(entry)
-        self.enter(entry)
-        if waited and workload.admission is not None and entry.status == Status.HOLDING:
-            self.accounting.charge(workload, workload.admission)
-
-    def _evicted(self, event: WorkloadEvicted) -> None:
-        entry = self.entries.get(event.key)
-        if entry is None:
-            return
-        before = entry.workload
-        count = before.requeue_count + (1 if event.requeue_at else 0)
-        self.withdraw(entry)
-        entry.workload = replace_workload(before, event.queued_at, event.requeue_at, count)
-        entry.admission, entry.admitted, entry.verdict, entry.preemptor = None, False, None, ""
-        self.enter(entry)
 
     def enter(self, entry: Entry) -> None:
         """Let an entry hold the quota of its admission, or queue it; before the first `bind` nothing happens."""

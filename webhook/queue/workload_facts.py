@@ -18,8 +18,13 @@ def facts_of(entry: Entry) -> Workload:
     return replace(workload, admission=entry.admission or workload.admission, admitted=entry.admitted, evicted=evicted)
 
 
-def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count: int) -> Workload:
-    """Return an evicted workload as it waits again."""
+def unwritten(workload: Workload) -> Workload:
+    """Return a workload as it waits again, since its admission was not written."""
+    return replace(workload, admission=None, admitted=False, evicted=False, first=False)
+
+
+def requeued(workload: Workload, queued_at: int, requeue_at: int) -> Workload:
+    """Return an evicted workload as it waits again; it is counted if it must not before `requeue_at`."""
     return replace(
         workload,
         admission=None,
@@ -29,7 +34,7 @@ def replace_workload(workload: Workload, queued_at: int, requeue_at: int, count:
         queued_at=queued_at,
         evicted_at=queued_at,
         requeue_at=requeue_at,
-        requeue_count=count,
+        requeue_count=workload.requeue_count + bool(requeue_at),
         deadline=0,
         pods_ready=False,
         unready_since=0,

@@ -23,6 +23,8 @@ from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge
 
 HOUR = 3_600_000
+SAMPLING, WEEK = 300_000, 7 * 24 * HOUR
+NOW = 1_767_225_600_000
 BUDGET = ["kueue", "gpu-budget"]
 GPU = "nvidia.com/gpu"
 
@@ -205,3 +207,52 @@ def test_a_queue_that_used_nothing_shows_so():
             assert obj["status"]["fairSharing"]["admissionFairSharingStatus"]["consumedResources"] == {GPU: "0"}
     fresh, _ = core_of(kept, now + 10 * HOUR)
     assert fresh.used("team-a/main", now + 10 * HOUR, local=True).usage == {}
+
+
+def test_an_admission_that_is_not_written_costs_nothing():
+    """However often it is decided and refused: as in Kueue, the charge is taken back."""
+    core, made = core_of([*gpu_queues(), asking("big", 8)], NOW)
+    for number in range(1, 6):
+        assert [each.workload for each in made.admitted] == ["team-a/big"]
+        made = core.decide(NOW + number * SAMPLING)
+    core.heard(asking("big", 8), None)
+    core.decide(NOW + 5 * SAMPLING)
+    assert core.used("team-a/main", NOW + 5 * SAMPLING, local=True).usage == {}
+    assert core.used("cq", NOW + 5 * SAMPLING, local=False).usage == {}
+
+
+def test_what_is_held_while_it_is_written_counts():
+    """A write without an answer for ten minutes, and then none: it held its GPUs that long."""
+    core, _ = core_of([*gpu_queues(), asking("big", 8)], NOW)
+    core.under_way = {"team-a/big"}
+    core.decide(NOW + 2 * SAMPLING)
+    core.heard(asking("big", 8), None)
+    core.under_way = ()
+    core.decide(NOW + 2 * SAMPLING)
+    usage = core.used("team-a/main", NOW + 2 * SAMPLING, local=True).usage
+    assert usage[GPU] == pytest.approx(8 * (1 - 0.5 ** (2 * SAMPLING / WEEK)))
+
+
+def test_who_waits_because_of_such_a_charge_starts():
+    """A namespace at its budget may use at once what an admission that was not written took of it."""
+    objects = gpu_queues()
+    kept = history_status(History(NOW, {GPU: 15.999}))
+    objects[3] = merge(objects[3], {"status": {"fairSharing": {"admissionFairSharingStatus": kept}}})
+    core, made = core_of([*objects, asking("big", 8)], NOW)
+    core.heard(None, asking("next", 1))
+    core.under_way = {"team-a/big"}
+    assert [each.workload for each in (*made.admitted, *core.decide(NOW).admitted)] == ["team-a/big"]
+    core.heard(asking("big", 8), None)
+    core.under_way = ()
+    assert [each.workload for each in core.decide(NOW).admitted] == ["team-a/next"]
+
+
+def test_what_is_written_is_charged_for_good():
+    """Its charge stays when the job ends right after its start."""
+    core, made = core_of([*gpu_queues(), asking("big", 8)], NOW)
+    charged = core.used("cq", NOW, local=False).usage
+    core.heard(None, big := held(asking("big", 8), made.admitted[0], "2026-01-01T00:00:00Z"))
+    core.decide(NOW)
+    core.heard(big, None)
+    core.decide(NOW)
+    assert core.used("cq", NOW, local=False).usage == charged

@@ -22,7 +22,7 @@ from webhook.cluster.pace import CHUNK, Pass, at_once, every
 from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions, Pending
-from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
+from webhook.queue.events import AdmissionUnwritten, Event, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import Gathered, explain, in_order
 from webhook.queue.model import History, PodSet, Snapshot, Workload
 from webhook.queue.pending.queue import Entry, Status
@@ -65,6 +65,7 @@ class QueueCore:
         self._asked: dict[str, Counter[str]] = {}
         self._arrivals: dict[str, str] = {}
         self._doubtful: set[str] = set()
+        self._unwritten: set[str] = set()
         self._logged: dict[str, str] = {}
         self._looked_at: dict[str, None] = {}
         self._redefined = self._unbound = False
@@ -86,8 +87,9 @@ class QueueCore:
         return self._state.accounting.kept(self._state.defined(tuple(self._facts.values())))
 
     def use(self, rules: Rules) -> None:
-        """Decide by other rules from now on; this ends the journal."""
+        """Decide by other rules from now on; this ends the journal. What was charged by the old ones stays charged."""
         self._rules = rules
+        self._unwritten.clear()
         self.revision += 1
         if self._journal is not None:
             self._journal.end()
@@ -126,6 +128,7 @@ class QueueCore:
             self.revision += 1
         decided = {d.workload for part in (made.admitted, made.preempted, made.evicted, made.ready) for d in part}
         self._doubtful |= decided
+        self._unwritten.update(admitted.workload for admitted in made.admitted)
         self._looked_at.update(dict.fromkeys((*decided, *made.waiting)))
         return made
 
@@ -311,6 +314,14 @@ class QueueCore:
         if key in self.under_way:
             self._doubtful.add(key)
             return
+        if key in self._unwritten:
+            self._unwritten.remove(key)
+            if not (isinstance(event, WorkloadChanged) and event.workload.admission is not None):
+                self._change(AdmissionUnwritten(key))
+        self._change(event)
+
+    def _change(self, event: Event) -> None:
+        """Change the state by one event, and note it in the journal."""
         self._state.apply(event)
         if self._journal is not None:
             self._journal.event(event)

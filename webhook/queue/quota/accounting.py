@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.queue.definitions import Definitions
 from webhook.queue.model import WEIGHT, Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
-from webhook.queue.quota.decayed_usage import Meters, admission_part, sampled_at
+from webhook.queue.quota.decayed_usage import Meters, admission_part, faded, sampled_at
 from webhook.queue.rules import Rules, UsageFacts
 
 Owner = tuple[str, str]
@@ -146,14 +146,28 @@ class Accounting:
 
     def charge(self, workload: Workload, admission: Admission) -> None:
         """Count a new admission as held for one sampling interval at once, so that the next one sees it."""
-        if not self._metered:
-            return
+        if self._metered:
+            assert self.rules is not None
+            self._charge(workload, admission, admission_part(self.rules))
+
+    def take_back(self, workload: Workload, admission: Admission) -> None:
+        """Undo what is left of the charge of an admission that was decided but not written.
+
+        As in Kueue (`updateEntryPenalty` of its scheduler), only an admission that is written costs its LocalQueue.
+        """
+        if self._metered:
+            assert self.rules is not None
+            since = sampled_at(self.now, self.rules) - sampled_at(admission.reserved_at, self.rules)
+            self._charge(workload, admission, -admission_part(self.rules) * faded(since, self.rules))
+
+    def _charge(self, workload: Workload, admission: Admission, weight: float) -> None:
         assert self.rules is not None
-        weight = admission_part(self.rules)
         parts = {(workload.user, r): n for r, n in resources_of(admission).items()}
         local = local_of(workload)
-        self.locals.by_name[local].charge(parts, weight)
-        self.clusters.by_name[admission.cluster_queue].charge(parts, weight)
+        for meters, name in ((self.locals, local), (self.clusters, admission.cluster_queue)):
+            if (meter := meters.by_name.get(name)) is not None:
+                meter.sample(self.now, self.rules)
+                meter.charge(parts, weight)
         self.changed[local] = None
 
     def advance(self, now: int) -> bool:

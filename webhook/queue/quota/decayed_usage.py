@@ -35,7 +35,7 @@ class Meter:
         point = sampled_at(now, rules)
         if point <= self.at or not self.defined:
             return
-        kept = 0.5 ** ((point - self.at) / rules.half_life) if rules.half_life else 0.0
+        kept = faded(point - self.at, rules)
         new = 1.0 - kept
         mixed = {
             part: self.past.get(part, 0.0) * kept + self.held.get(part, 0) * new for part in {**self.past, **self.held}
@@ -50,11 +50,18 @@ class Meter:
         return copy
 
     def charge(self, amounts: Mapping[Part, int], weight: float) -> None:
-        """Count amounts at once, as if they had been held for a while; what has no queue any more would never fade."""
+        """Count amounts at once, as if they had been held for a while; a negative weight takes that back.
+
+        What has no queue any more would never fade.
+        """
         if not self.defined:
             return
         for part, amount in amounts.items():
-            self.past[part] = self.past.get(part, 0.0) + weight * amount
+            value = self.past.get(part, 0.0) + weight * amount
+            if value > NEGLIGIBLE:
+                self.past[part] = value
+            else:
+                self.past.pop(part, None)
         self._total = None
 
     def hold(self, amounts: Mapping[Part, int], sign: int) -> None:
@@ -106,9 +113,14 @@ def sampled_at(now: int, rules: Rules) -> int:
     return now // every * every
 
 
+def faded(lasted: int, rules: Rules) -> float:
+    """Return the fraction of decayed usage that is left after a time (milliseconds), if nothing is held."""
+    return 0.5 ** (lasted / rules.half_life) if rules.half_life else float(not lasted)
+
+
 def admission_part(rules: Rules) -> float:
     """Return the fraction of an admission's usage that counts at once: that of one sampling interval."""
-    return 1.0 - (0.5 ** (rules.sampling / rules.half_life) if rules.half_life else 0.0)
+    return 1.0 - faded(rules.sampling, rules)
 
 
 class Meters:
