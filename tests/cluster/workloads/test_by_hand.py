@@ -8,12 +8,15 @@ from tests.cluster.jobs.test_pod_groups import member
 from tests.cluster.jobs.test_pods import pod
 from tests.cluster.jobs.test_prebuilt import prebuilt, told, workloads
 from tests.cluster.small_cluster import job, queues, small_cluster
+from webhook.api.job_to_workload import JOB_UID_LABEL
+from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import ELASTIC, REPLACES
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import merge
 
+SINCE = {"lastTransitionTime": "2026-01-01T12:00:00Z"}
 NOON = "2026-01-01T12:00:00Z"
 
 
@@ -164,3 +167,30 @@ def test_nothing_starts_that_says_still_what_it_waits_for(made, started, monkeyp
             return seen
 
     assert not any(asyncio.run(go()))
+
+
+@pytest.mark.parametrize(
+    ("state", "labels"), [("", {}), ("Admitted", {}), ("Finished", {}), ("Finished", {JOB_UID_LABEL: "gone"})]
+)
+def test_one_that_is_deleted_goes_and_gives_its_quota_back(state, labels):
+    """Nobody but its maker owned it: the finalizer that Kueue's clients put on it is taken off."""
+
+    async def go():
+        async with small_cluster(*queues("1"), seconds=None) as w:
+            await w.create(merge(by_hand("x"), {"metadata": {"finalizers": [FINALIZER]}}))
+            if state:
+                await until(w, "x", "Admitted")
+            if state == "Finished":
+                row = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "", **SINCE}
+                await w.store.patch(WORKLOAD, "x", "team-a", {"status": {"conditions": [row]}}, subresource="status")
+            await w.store.patch(WORKLOAD, "x", "team-a", {"metadata": {"labels": labels}})
+            await w.store.delete(WORKLOAD, "x", "team-a")
+            await w.create(job("b"))
+            await w.until_runs("b")
+
+            async def gone():
+                return "x" not in await workloads(w)
+
+            await w.until(gone, "the Workload is gone")
+
+    asyncio.run(go())

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from webhook.api.configuration.sections import Retention
+from webhook.api.job_to_workload import JOB_UID_LABEL
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import deadline_of
@@ -195,6 +196,9 @@ class Upkeep:
             log.error("%s is malformed and is skipped: %r", key, error)
 
     async def _look(self, key: str, workload: Object) -> None:
+        if _is_orphan(workload):
+            await self._writer.metadata(workload, {"finalizers": let_go(workload)})
+            return
         if holds(workload, FINISHED):
             await self._retire(key, workload)
             return
@@ -333,6 +337,18 @@ class Upkeep:
         except NotFound:
             return
         self._events.tell(workload, "Deleted", "Deleted finished workload due to elapsed retention")
+
+
+def _is_orphan(workload: Object) -> bool:
+    """Return whether a Workload is being deleted and nobody else takes our finalizer off it, as it has no owner.
+
+    Kueue's `isOrphanedWorkload`. One that lost its job, by its label, holds its quota until its pods are gone: the
+    reconciler of jobs takes the finalizer off.
+    """
+    metadata = workload["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("ownerReferences") or not is_marked(workload):
+        return False
+    return holds(workload, FINISHED) or JOB_UID_LABEL not in (metadata.get("labels") or {})
 
 
 def _skeleton(workload: Object) -> tuple[Any, ...]:
