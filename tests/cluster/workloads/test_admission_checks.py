@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.cluster.small_cluster import job, queues, small_cluster
+from tests.patience import until
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.workloads import admission_checks
+from webhook.cluster.workloads.conditions import checked as checked_status
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import copy_json, merge
 
@@ -133,6 +135,53 @@ def test_a_check_that_the_queue_gets_later_is_asked_too():
             return states_of(await w.until_condition("a", "Admitted"))
 
     assert asyncio.run(go()) == {"two": "Ready"}
+
+
+def test_what_is_admitted_follows_the_checks_of_its_queue():
+    """It stays admitted while a new check is Pending; only a check that is still required evicts it (Kueue's sync)."""
+
+    async def go():
+        async with held({"name": "old"}) as w:
+            await w.create(check("new"), check("other"))
+            await answer(w, "old", "Ready")
+            await w.until_runs("a")
+            await requires(w, "old", "new")
+            more = await until_states(w, {"old": "Ready", "new": "Pending"})
+            await answer(w, "new", "Ready")
+            await requires(w, "new", "other")
+            await until_states(w, {"new": "Ready", "other": "Pending"})
+            runs = await w.job("a")
+            await answer(w, "other", "Retry", requeueAfterSeconds=600)
+            return more, runs, await w.until_condition("a", "Evicted")
+
+    more, runs, evicted = asyncio.run(go())
+    assert holds(more, "Admitted")
+    assert runs["spec"]["suspend"] is False
+    assert find(evicted, "Evicted")["reason"] == "AdmissionCheck"
+
+
+def test_the_order_of_entries_is_their_writers():
+    """Nothing is written where a check's controller sorts them otherwise, as in Kueue."""
+    (queue,) = (o for o in checked({"name": "one"}, {"name": "two"}) if o["kind"] == "ClusterQueue")
+    admission = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}}]}
+    status = {"admission": admission, "admissionChecks": [{"name": "two"}, {"name": "one"}]}
+    assert checked_status({"status": status}, queue, NOW) == status
+
+
+async def requires(w, *names):
+    """Set the checks of the ClusterQueue."""
+    strategy = {"admissionChecks": [{"name": name} for name in names]}
+    await w.store.patch(CLUSTER_QUEUE, "cq", None, {"spec": {"admissionChecksStrategy": strategy}})
+
+
+async def until_states(w, wanted):
+    """The Workload of `a`, as soon as its checks are in these states."""
+
+    async def there():
+        found = await w.workload("a")
+        return found if states_of(found) == wanted else None
+
+    return await until(there, f"the checks are {wanted}")
 
 
 def test_retry_gives_the_quota_back_and_asks_again():

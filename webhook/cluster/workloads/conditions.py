@@ -92,11 +92,19 @@ def admitted(workload: Object, decision: Admitted, target: Object | None, amount
     return {**_status(workload), "conditions": rows, "admission": admission, **checks, **state, **asked}
 
 
+def checked(workload: Object, target: Object, now: str) -> dict[str, Any]:
+    """Return the status of an admitted Workload whose ClusterQueue may require other checks than at its admission.
+
+    As in Kueue (`reconcileSyncAdmissionChecks`), it stays admitted: a new check is Pending, and may evict it later.
+    """
+    return {**_status(workload), **with_checks(workload, target, at(workload, ("status", "admission")) or {}, now)}
+
+
 def with_checks(workload: Object, target: Object | None, admission: Object, now: str) -> dict[str, Any]:
     """Return the entries of the checks that a ClusterQueue requires, as a part of a status; empty if unchanged."""
     old = admission_checks.states_of(workload)
     new = admission_checks.synced(old, admission_checks.asked(target, admission), now)
-    return {"admissionChecks": new} if new != old else {}
+    return {"admissionChecks": new} if new != sorted(old, key=lambda row: str(row.get("name"))) else {}
 
 
 def undone(held: Object) -> tuple[str, str] | None:

@@ -38,6 +38,7 @@ from webhook.cluster.workloads.conditions import (
     OVERTIME,
     QUOTA_RESERVED,
     WAITING,
+    checked,
     cluster_queue_of,
     released,
     settled,
@@ -243,6 +244,8 @@ class Upkeep:
             self._forget(key)
             if target is None:
                 self._beyond_queues(key, workload, name)
+            else:
+                await self._write(key, workload, checked(workload, target, self._writer.stamp()))
             return
         around = Around(self._local(workload), name, target)
         await self._write(key, workload, reserved.status_of(workload, around, self._writer.stamp()))
