@@ -117,3 +117,16 @@ def test_who_is_in_front_is_looked_for_in_steps(most, expected, classes, steps):
     core.decide(0)
     assert sorted(at_once(core.front(most))) == [f"team-a/{name}" for name in expected]
     assert steps_of(core.front(most)) == steps
+
+
+def test_only_what_is_in_a_queue_requests():
+    """A Workload that is set inactive requests nothing, until it is active again: the metric of pending requests."""
+    waits = workload("w", "5")
+    inactive = merge(waits, {"spec": {"active": False}})
+    core = core_of([*queues("1"), waits])
+    found = []
+    for obj in (waits, inactive, waits):
+        core.heard(None, obj)
+        core.decide(0)
+        found.append(at_once(core.facts()).asked)
+    assert found == [{"team-a/main": {"cpu": 5000}}, {}, {"team-a/main": {"cpu": 5000}}]

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -13,6 +14,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import status_of, tally
 from webhook.cluster.workloads.conditions import counted
 from webhook.queue.decisions import Admitted, Why
+from webhook.store.objects import merge
 
 NAMES = ("a", "b", "c")
 NOW_MS = 1_767_225_660_000
@@ -23,7 +25,8 @@ def workloads(draw):
     """One of a few Workloads, at any point of its life, in one of two queues, perhaps held by another ClusterQueue."""
     name = draw(st.sampled_from(NAMES))
     point = draw(st.sampled_from(((), ("QuotaReserved",), ("QuotaReserved", "Admitted"), ("Finished",))))
-    obj = {"metadata": {"namespace": "n", "name": name}, "spec": {"queueName": draw(st.sampled_from(("x", "y")))}}
+    spec = {"queueName": draw(st.sampled_from(("x", "y"))), "active": draw(st.booleans())}
+    obj = {"metadata": {"namespace": "n", "name": name}, "spec": spec}
     status = {"conditions": [{"type": type_, "status": "True"} for type_ in point]}
     if "QuotaReserved" in point:
         usage = {"cpu": draw(st.sampled_from(("1", "250m"))), "memory": "1Gi"}
@@ -57,6 +60,31 @@ def test_counts_after_events_are_those_of_a_fresh_count(steps):
     assert living.inadmissible == fresh.inadmissible
     assert all(0 < number <= 3 for number in living.inadmissible.values())
     assert living.any_pending == any(count.pending for count in living.by_way.values())
+
+
+OUT_OF_QUEUE = {
+    "inactive": {"spec": {"active": False}},
+    "gated": {"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": "example.com/gate"}}},
+    "on hold": {"status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "OnHold"}]}},
+    "lacks pods": {"status": {"conditions": [{"type": "WaitingForReplacementPods", "status": "True"}]}},
+}
+
+
+@pytest.mark.parametrize("why", OUT_OF_QUEUE)
+def test_what_is_in_no_queue_is_not_pending(why):
+    """As in Kueue, it is in neither status nor `pending_workloads`; as not admitted it counts."""
+    waits = {"metadata": {"namespace": "n", "name": "w"}, "spec": {"queueName": "x"}, "status": {}}
+    out, counts = merge(waits, OUT_OF_QUEUE[why]), WorkloadCounts()
+    counts.heard(None, waits)
+    counts.parked("n/w", True)
+    assert (counts.by_way["n/x", ""].pending, counts.inadmissible) == (1, {"n/x": 1})
+    counts.heard(waits, out)
+    assert (counts.by_way["n/x", ""].pending, counts.inadmissible, counts.any_pending) == (0, {}, False)
+    assert sum(counts.by_way["n/x", ""].unadmitted.values()) == 1
+    counts.heard(out, waits)
+    assert (counts.by_way["n/x", ""].pending, counts.inadmissible) == (1, {"n/x": 1})
+    counts.heard(waits, None)
+    assert counts.by_way == {}
 
 
 def test_a_local_queue_without_its_cluster_queue_counts_nothing():

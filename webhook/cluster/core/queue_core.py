@@ -327,8 +327,10 @@ class QueueCore:
             self._journal.event(event)
 
     def _ask(self, workload: Workload | None, sign: int) -> None:
-        """Add (`sign` 1) or subtract (-1) the requests of a pending Workload."""
+        """Add (`sign` 1) or subtract (-1) the requests of a pending Workload; as in Kueue, only of one in a queue."""
         if workload is None or workload.finished or workload.admission is not None:
+            return
+        if not workload.active or workload.held:
             return
         local = f"{workload.namespace}/{workload.queue_name}"
         amounts = self._asked.setdefault(local, Counter())

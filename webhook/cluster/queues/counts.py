@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from webhook.api.snapshot.reader import MALFORMED
-from webhook.api.snapshot.workload import assignments_of
+from webhook.api.snapshot.workload import REPLACEMENT, assignments_of, is_on_hold
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
     EVALUATION,
@@ -18,6 +18,7 @@ from webhook.cluster.workloads.conditions import (
     QUOTA_RESERVED,
     cluster_queue_of,
 )
+from webhook.cluster.workloads.pending_status import gate_of, is_active
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object, key_of
@@ -35,7 +36,7 @@ Waits = tuple[str, str]
 class WorkloadCount:
     """Counts of the Workloads of one `Way`, and their usage in the core's integers.
 
-    `unadmitted` counts those not admitted, by reason.
+    `unadmitted` counts those not admitted, by reason: also those that are in no queue, and so not pending.
     """
 
     pending: int = 0
@@ -58,7 +59,7 @@ class WorkloadCounts:
 
     @property
     def any_pending(self) -> bool:
-        """Whether any Workload has no quota and is not finished."""
+        """Whether any Workload is pending."""
         return bool(self._local_of)
 
     def heard(self, old: Object | None, new: Object | None) -> None:
@@ -94,17 +95,23 @@ class WorkloadCounts:
         count = self.by_way.setdefault(way, WorkloadCount())
         if holds(workload, FINISHED):
             count.finished += sign
-        elif not holds(workload, QUOTA_RESERVED):
+        elif holds(workload, QUOTA_RESERVED):
+            _hold(count, workload, sign)
+        elif is_queued(workload):
             count.pending += sign
             self._wait(f"{namespace}/{name}", local, sign)
-        else:
-            _hold(count, workload, sign)
         if (why := unadmitted(workload)) is not None:
             count.unadmitted[why] += sign
             if not count.unadmitted[why]:
                 del count.unadmitted[why]
-        if not (count.pending or count.reserving or count.finished):
+        if not (count.pending or count.reserving or count.finished or count.unadmitted):
             del self.by_way[way]
+
+
+def is_queued(workload: Object) -> bool:
+    """Return whether a Workload without quota is in a queue; only these count as pending (Kueue's `IsAdmissible`)."""
+    is_held = gate_of(workload) or is_on_hold(workload) or holds(workload, REPLACEMENT)
+    return is_active(workload) and not is_held
 
 
 def unadmitted(workload: Object) -> Waits | None:
