@@ -12,7 +12,8 @@ from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import status_of, tally
-from webhook.cluster.workloads.conditions import counted
+from webhook.cluster.workloads.conditions import counted, evicted
+from webhook.kube.conditions import find
 from webhook.queue.decisions import Admitted, Why
 from webhook.store.objects import merge
 
@@ -214,3 +215,27 @@ def test_an_eviction_counts_once_for_a_reason():
     labels |= {"priority_class": "", "replica_role": "standalone"}
     assert registry.get_sample_value("kueue_evicted_workloads_total", labels) == 2
     assert registry.get_sample_value("kueue_evicted_workloads_once_total", labels) == 1
+
+
+@pytest.mark.parametrize(
+    ("pods_ready", "cause"),
+    [
+        ([], "WaitForStart"),
+        ([{"type": "PodsReady", "status": "False", "reason": "WaitForStart"}], "WaitForStart"),
+        ([{"type": "PodsReady", "status": "False", "reason": "WaitForRecovery"}], "WaitForRecovery"),
+    ],
+)
+def test_a_time_out_says_what_the_pods_were_waited_for(pods_ready, cause):
+    """In the status and in the metrics, but not in the reason of `Evicted`, as in Kueue."""
+    registry = CollectorRegistry()
+    metadata = {"namespace": "n", "name": "w", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    status = {"conditions": pods_ready, "admission": {"clusterQueue": "cq"}}
+    workload = {"metadata": metadata, "spec": {"queueName": "q"}, "status": status}
+    new = evicted(workload, "PodsReadyTimeout", "", "2026-01-01T00:01:00Z")
+    QueueMetrics(registry).workloads.evicted(workload, "PodsReadyTimeout", NOW_MS)
+    assert find({"status": new}, "Evicted")["reason"] == "PodsReadyTimeout"
+    assert new["schedulingStats"]["evictions"] == [{"reason": "PodsReadyTimeout", "underlyingCause": cause, "count": 1}]
+    why = {"reason": "PodsReadyTimeout", "underlying_cause": cause}
+    labels = {"cluster_queue": "cq", **why, "priority_class": "", "replica_role": "standalone"}
+    for name in ("evicted_workloads_total", "evicted_workloads_once_total"):
+        assert registry.get_sample_value(f"kueue_{name}", labels) == 1

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues.names import QueueNames
-from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, cluster_queue_of, split
+from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, cluster_queue_of, why_evicted
 from webhook.cluster.workloads.events import queued_at
 from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
@@ -171,8 +171,8 @@ class WorkloadMetrics:
             self._in_cohorts.labels(cohort, class_, self._role()).inc()
 
     def evicted(self, workload: Object, reason: str, now: int) -> None:
-        """Record an eviction; `now` in milliseconds since the epoch."""
-        queue, why, class_ = cluster_queue_of(workload), split(reason), _class(workload)
+        """Record an eviction; `workload` is its state before, `now` in milliseconds since the epoch."""
+        queue, why, class_ = cluster_queue_of(workload), why_evicted(workload, reason), _class(workload)
         self._note("evicted_workloads_total", workload, queue, (*why, class_))
         before = at(workload, ("status", "schedulingStats", "evictions")) or ()
         if why not in {(row.get("reason"), row.get("underlyingCause")) for row in before}:
@@ -187,7 +187,7 @@ class WorkloadMetrics:
 
     def released(self, workload: Object, reason: str, seconds: float) -> None:
         """Record that an evicted Workload released its quota after `seconds`; `workload` is its state before."""
-        queue, why = cluster_queue_of(workload), split(reason)[0]
+        queue, (why, _) = cluster_queue_of(workload), why_evicted(workload, reason)
         self._note("workload_eviction_latency_seconds", workload, queue, (why,), seconds)
 
     def ready(self, workload: Object, now: int) -> None:

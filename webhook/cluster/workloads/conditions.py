@@ -33,6 +33,9 @@ DEACTIVATED: Final = "Deactivated"
 DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
 """Prefix of the reason of an eviction that also deactivates the workload; its cause follows."""
 NOT_READY: Final = "PodsReadyTimeout"
+FOR_START: Final = "WaitForStart"
+FOR_RECOVERY: Final = "WaitForRecovery"
+"""Reasons of `PodsReady` before all pods were ready, and after one of them was lost."""
 OVERTIME: Final = f"{DEACTIVATES}MaximumExecutionTimeExceeded"
 REQUEUES: Final = {
     CHECK: ("BackoffFinished", "The workload backoff was finished"),
@@ -158,15 +161,22 @@ def evicted(workload: Object, reason: str, message: str, now: str, preemption: s
     return {**status, "requeueState": {**state, "requeueAt": again}} if again else status
 
 
-def split(reason: str) -> tuple[str, str]:
-    """Split the reason of an eviction into reason and underlying cause, "" if none."""
+def why_evicted(workload: Object, reason: str) -> tuple[str, str]:
+    """Return reason and underlying cause, "" if none, of an eviction; `workload` is its state before.
+
+    As in Kueue (`admittedNotReadyWorkload`), the cause of a time-out is what the pods were waited for to do; the
+    condition `Evicted` has causes of deactivations alone.
+    """
+    if reason == NOT_READY:
+        recovers = (find(workload, PODS_READY) or {}).get("reason") == FOR_RECOVERY
+        return reason, FOR_RECOVERY if recovers else FOR_START
     cause = reason.removeprefix(DEACTIVATES)
     return (DEACTIVATED, cause) if cause != reason else (reason, "")
 
 
 def counted(workload: Object, reason: str) -> dict[str, Any]:
     """Return `schedulingStats` with one more eviction, as a part of a status."""
-    word, cause = split(reason)
+    word, cause = why_evicted(workload, reason)
     rows = list(at(workload, ("status", "schedulingStats", "evictions")) or ())
     for number, row in enumerate(rows):
         if (row.get("reason"), row.get("underlyingCause")) == (word, cause):
