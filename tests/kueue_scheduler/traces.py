@@ -60,7 +60,8 @@ class Life(Draw):
         for shrunk in (o for o in made if o.get("status", {}).get("reclaimablePods")):
             for pods in shrunk["spec"]["podSets"]:  # Kueue asks for the pods that are done again, in part
                 pods.pop("minCount", None)
-        return deepcopy([o for o in made if o["kind"] != "AdmissionCheck" and not _half_way(o)])
+        doors = {o["metadata"]["name"] for o in self.local if o["spec"]["clusterQueue"] != "absent"}
+        return deepcopy([o for o in made if o["kind"] != "AdmissionCheck" and not (_half_way(o) or _lost(o, doors))])
 
     def events(self, step: int, now: datetime) -> list[Object]:
         """What happens in a step."""
@@ -143,6 +144,16 @@ def _simplify(spec: Object) -> None:
     spec["flavorFungibility"].pop("preference", None)
     if spec["preemption"].get("borrowWithinCohort", {}).get("policy") == "Never":
         del spec["preemption"]["borrowWithinCohort"]
+
+
+def _lost(obj: Object, doors: set[str]) -> bool:
+    """Say whether a Workload holds quota and its LocalQueue has no ClusterQueue: Kueue wakes nobody when it ends.
+
+    Its `QueueAssociatedInadmissibleWorkloadsAfter` looks for the ClusterQueue of that LocalQueue. Ours wakes those that
+    the quota may help (tests/queue/test_corners.py).
+    """
+    holds = obj["kind"] == "Workload" and "admission" in obj.get("status", {})
+    return holds and obj["spec"].get("queueName") not in doors
 
 
 def _half_way(obj: Object) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.queue.build import NS, group, job, names, queue, running, snapshot, state
 from tests.queue.living import rules_of
 from tests.queue.python_rules import KueueRules
@@ -43,6 +45,18 @@ def told(core: State, name: str) -> tuple[PendingPlace, Reason]:
     """Where a pending job stands, and why."""
     found = {p.workload: p for p in pending(core)}[f"{NS}/{name}"]
     return found.place, found.reason
+
+
+@pytest.mark.parametrize("cycles", [None, 1])
+def test_who_waits_for_a_workload_of_another_queue_is_woken(cycles: int | None) -> None:
+    """Its LocalQueue leads nowhere by now, what it holds is of this queue. Kueue looks at its LocalQueue alone."""
+    holder = replace(running("holder", "a", 4), queue_name="nowhere")
+    core = state([queue("a", 4)], [holder, job("low", "a", 4)])
+    assert names(decide(core, RULES, 0, cycles=cycles)) == []
+    core.apply(WorkloadChanged(job("high", "a", 3, priority=9)))
+    assert names(decide(core, RULES, 1, cycles=cycles)) == []
+    core.apply(WorkloadGone(f"{NS}/holder"))
+    assert names(decide(core, RULES, 2, cycles=cycles)) == ["high"]
 
 
 def test_a_pod_set_of_no_pods_takes_a_flavor_where_one_could_run() -> None:
