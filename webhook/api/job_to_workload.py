@@ -112,6 +112,15 @@ def workload_of(
     return workload
 
 
+def with_spec_of(draft: Mapping[str, Any], workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a Workload with the spec that its job would get now: that of `draft`.
+
+    `active` stays as it is: somebody who deactivated the Workload said it, not the job. Source: prepareWorkload in
+    Kueue's pkg/controller/jobframework/reconciler.go.
+    """
+    return {**workload, "spec": {**draft["spec"], "active": workload["spec"].get("active", True)}}
+
+
 def _priority(by_name: Mapping[Any, Mapping[str, Any]], kind: tuple[str, str], name: str) -> Priority:
     found = by_name.get((kind[1], name))
     return Priority(int(found.get("value") or 0), (*kind, name)) if found else Priority()

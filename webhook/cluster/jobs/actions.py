@@ -19,6 +19,7 @@ from webhook.api.job_to_workload import (
     priority_fields,
     priority_of,
     shared_reference,
+    with_spec_of,
     workload_name,
     workload_of,
 )
@@ -346,7 +347,7 @@ class Actions:
         metadata["annotations"] = {**kept, **new["annotations"], ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL])}
         copied = {k: v for k, v in (metadata.get("labels") or {}).items() if k in (self._label_keys or ())}
         metadata["labels"] = {**(new.get("labels") or {}), **copied}  # what labelKeysToCopy names is copied once
-        await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
+        await self._writer.replace(with_spec_of(draft, {**workload, "metadata": metadata}))
 
     async def _restore(self, job: Object, described: Job, workload: Object) -> None:
         """Put the templates back. A Job's startTime goes first: its template may only change while it has none."""

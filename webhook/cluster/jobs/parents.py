@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from webhook.api.job_to_workload import shared_reference, workload_name
+from webhook.api.job_to_workload import shared_reference, with_spec_of, workload_name
 from webhook.api.snapshot.workload import ON_HOLD, is_on_hold
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
@@ -110,7 +110,7 @@ class PodParents:
         elif self._actions.is_other(parent, described, workload):
             draft, digest = self._actions.draft(parent, described)
             metadata = {**workload["metadata"], "annotations": {**workload["metadata"]["annotations"], DIGEST: digest}}
-            await self._writer.replace({**workload, "metadata": metadata, "spec": draft["spec"]})
+            await self._writer.replace(with_spec_of(draft, {**workload, "metadata": metadata}))
 
     async def _give_up(self, parent: Object, workload: Object, pods: Iterable[Object]) -> None:
         """See to a Workload whose group is asked for no more, when its pods are gone.
