@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
-import orjson
-
 from webhook.api.configuration.sections import QueueSettings
-from webhook.api.job_to_workload import (
-    CARRIED,
-    JOB_UID_LABEL,
-    owner_reference,
-    priority_fields,
-    priority_of,
-    shared_reference,
-    with_spec_of,
-    workload_name,
-    workload_of,
-)
-from webhook.api.snapshot.workload import ARRIVAL, GATE, ON_HOLD
+from webhook.api.job_to_workload import JOB_UID_LABEL, owner_reference, shared_reference
+from webhook.api.snapshot.workload import GATE, ON_HOLD
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.finalizers import FINALIZER, finalizers, is_marked, let_go, marked
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS
+from webhook.cluster.api.finalizers import finalizers, is_marked, let_go, marked
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.lifecycle import owned_pods
-from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
-from webhook.cluster.jobs.placement import PlacementConflict, as_grown, restored, started, stopped, suspend
+from webhook.cluster.jobs.managed import IS_GROUP
+from webhook.cluster.jobs.placement import PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
-from webhook.cluster.jobs.steps import DIGEST, EPOCH, JobStep
+from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD, WAITING
-from webhook.jobs.describe import at, describe, suspended
-from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
+from webhook.jobs.describe import at, suspended
+from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound, Refused
-from webhook.store.objects import Object, key_of, uid_of, version_of
+from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
 NOT_COMPOSED: Final = "ErrWorkloadCompose"
 """Why an Event tells that a job has no Workload, or an old one."""
-OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES, IS_GROUP, GROUP_INDEX, OWNER_KIND, OWNER_NAME})
-"""Annotations of a Workload that are not its job's, whatever the job says: by some it is found when it is evicted."""
 
 
 class Actions:
@@ -59,47 +44,10 @@ class Actions:
 
     def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, settings: QueueSettings) -> None:
         self._view, self._writer, self._events = view, writer, events
-        self._label_keys = settings.copied_labels
+        self.drafts = Drafts(view, settings)
         self.labels_queues = settings.enabled("AssignQueueLabelsForPods", default=True)
         self._ends_with_pod = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
         self.pods = PodActions(writer, events)
-
-    def draft(self, job: Object, described: Job) -> tuple[Object, str]:
-        """Return the Workload that the job would get now, and the digest of what matters in it."""
-        classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
-        ranges = self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
-        workload = workload_of(job, described, priority_of(described, classes), ranges, self._label_keys)
-        metadata = workload["metadata"]
-        metadata.pop("creationTimestamp", None)
-        carried = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in OWN}
-        what = workload["spec"], carried, metadata.get("labels") if self._label_keys is None else None
-        digest = hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
-        metadata["annotations"] = {**carried, DIGEST: digest, ARRIVAL: _arrival(job)}
-        metadata["finalizers"] = [FINALIZER]
-        return workload, digest
-
-    def is_other(self, job: Object, described: Job, workload: Object) -> bool:
-        """Return whether the job would get another Workload now: it was edited, or what it goes by was."""
-        old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
-        return bool(old) and old != self.draft(job, described)[1]
-
-    def has_other_priority(self, described: Job, workload: Object) -> bool:
-        """Return whether the job names another class than its Workload, or the class has another value now."""
-        return bool(self._priority_change(described, workload["spec"]))
-
-    def _priority_change(self, described: Job, spec: Object) -> Object:
-        """Return what of the priority of a Workload with quota is to be written.
-
-        A class is neither set nor removed while quota is reserved, nor a PriorityClass changed (the CRD refuses it, as
-        Kueue's does): then its number alone is taken over, and the class with the next reservation.
-        """
-        new = priority_fields(priority_of(described, self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)))
-        old_class, new_class = spec.get("priorityClassRef"), new.get("priorityClassRef")
-        if new_class is None:
-            return {}
-        if old_class is None or new_class["kind"] != WORKLOAD_CLASS.kind or old_class["kind"] != WORKLOAD_CLASS.kind:
-            del new["priorityClassRef"]
-        return {name: value for name, value in new.items() if spec.get(name) != value}
 
     def lacks_class(self, job: Object, described: Job) -> bool:
         """Return whether the job names a WorkloadPriorityClass that does not exist; if so, it is told."""
@@ -119,27 +67,11 @@ class Actions:
         queue = self._view.mirror(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
         return workload_conditions.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
 
-    def _new(self, job: Object, described: Job, current: Object | None) -> Object:
-        """Return the Workload to create; of an elastic job that has one (`current`), the one that is to replace it."""
-        if not is_elastic(job):
-            return self.draft(job, described)[0]
-        source = job if current is None else as_grown(job, described, current)
-        draft, _ = self.draft(source, _as_many(describe(source), described))
-        key, generation = key_of_job(job), str(job["metadata"].get("generation") or 0)
-        generation += f"_{described.scaled}" if described.scaled else ""
-        name = workload_name(key.gvk.kind, key.gvk.group, key.name, key.uid, generation=generation)
-        marks = {SLICE: name}
-        if current is not None:
-            chain = annotation(current, SLICE) or key_of(current)[1]
-            marks = {SLICE: chain, REPLACES: "/".join(key_of(current))}
-        metadata = {**draft["metadata"], "name": name, "annotations": {**draft["metadata"]["annotations"], **marks}}
-        return {**draft, "metadata": metadata}
-
     async def create_group(
         self, obj: Object, described: Job, name: str, owners: Sequence[Object], marks: Mapping[str, str]
     ) -> None:
         """Create the Workload of a group of pods, made of one object and owned by several. Raises StoreError."""
-        draft, _ = self.draft(obj, described)
+        draft, _ = self.drafts.of(obj, described)
         metadata = {
             **draft["metadata"],
             "name": name,
@@ -165,8 +97,7 @@ class Actions:
 
     async def _resize(self, job: Object, described: Job, workload: Object) -> None:
         """Set the pod counts of a Workload to those of its elastic job."""
-        source = as_grown(job, described, workload)
-        draft, digest = self.draft(source, _as_many(describe(source), described))
+        draft, digest = self.drafts.of_grown(job, described, workload)
         counts = {pods["name"]: pods["count"] for pods in draft["spec"]["podSets"]}
         pod_sets = [{**pods, "count": counts.get(pods["name"], 0)} for pods in workload["spec"]["podSets"]]
         metadata = workload["metadata"]
@@ -177,7 +108,7 @@ class Actions:
         """Do a step. Raises StoreError; Conflict where job or Workload have changed since they were read."""
         log.info("%s %s: %s", job["kind"], "/".join(key_of(job)), step.value)
         if step in (JobStep.CREATE, JobStep.GROW):
-            await self._create(self._new(job, described, workload), job)
+            await self._create(self.drafts.to_create(job, described, workload), job)
         elif step is JobStep.START and workload is not None:
             await self._start(job, described, workload)
         elif step is JobStep.FREE:
@@ -221,7 +152,7 @@ class Actions:
             pods = [{"name": name, "count": count} for name, count in (reclaimable(job, described) or {}).items()]
             await self._writer.status(workload, {**workload["status"], "reclaimablePods": pods or None})
         elif step is JobStep.REPRIORITIZE:
-            change = self._priority_change(described, workload["spec"])
+            change = self.drafts.priority_change(described, workload)
             await self._writer.replace({**workload, "spec": {**workload["spec"], **change}})
             self._events.tell(job, "UpdatedWorkload", f"Updated workload priority class: {_name(workload)}")
         elif step is JobStep.ASK:
@@ -328,9 +259,9 @@ class Actions:
 
     async def _update(self, job: Object, described: Job, workload: Object) -> None:
         """Write a Workload as its job would get it now, and tell of it."""
-        draft = self.draft(job, described)[0]
+        draft, _ = self.drafts.of(job, described)
         try:
-            await self._renew(workload, draft)
+            await self._writer.replace(self.drafts.renewed(workload, draft))
         except Refused as error:
             self.tell_refused((job,), str(error))
             raise
@@ -340,33 +271,11 @@ class Actions:
             note = _name(workload)
             self._events.tell(job, "UpdatedWorkload", f"Updated not matching Workload for suspended job: {note}")
 
-    async def _renew(self, workload: Object, draft: Object) -> None:
-        metadata, new = {**workload["metadata"]}, draft["metadata"]
-        old = metadata.get("annotations") or {}
-        kept = {k: v for k, v in old.items() if k in OWN or not k.startswith(CARRIED)}
-        metadata["annotations"] = {**kept, **new["annotations"], ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL])}
-        copied = {k: v for k, v in (metadata.get("labels") or {}).items() if k in (self._label_keys or ())}
-        metadata["labels"] = {**(new.get("labels") or {}), **copied}  # what labelKeysToCopy names is copied once
-        await self._writer.replace(with_spec_of(draft, {**workload, "metadata": metadata}))
-
     async def _restore(self, job: Object, described: Job, workload: Object) -> None:
         """Put the templates back. A Job's startTime goes first: its template may only change while it has none."""
         if job["kind"] == "Job" and at(job, ("status", "startTime")):
             job = await self._writer.status(job, {"startTime": None})
         await self._writer.replace(restored(job, described, workload))
-
-
-def _as_many(fresh: Job | None, described: Job) -> Job:
-    """Return a job as it is read now, with the numbers of pods that are known: another object may say them."""
-    if fresh is None:
-        return described
-    counts = {pods.name: pods.count for pods in described.pod_sets}
-    sets = tuple(replace(pods, count=counts.get(pods.name, pods.count)) for pods in fresh.pod_sets)
-    return replace(fresh, pod_sets=sets)
-
-
-def _arrival(job: Object) -> str:
-    return f"{job['metadata'].get('creationTimestamp') or ''} {version_of(job)}"
 
 
 def _name(workload: Object) -> str:

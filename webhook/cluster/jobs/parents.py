@@ -105,10 +105,10 @@ class PodParents:
             status = without_quota(workload, EVALUATION, NO_HOLD, self._writer.stamp())
             workload = await self._writer.status(workload, status)
         if holds(workload, QUOTA_RESERVED):
-            if self._actions.has_other_priority(described, workload):
+            if self._actions.drafts.priority_change(described, workload):
                 await self._actions.take(JobStep.REPRIORITIZE, parent, described, workload)
-        elif self._actions.is_other(parent, described, workload):
-            draft, digest = self._actions.draft(parent, described)
+        elif self._actions.drafts.is_other(parent, described, workload):
+            draft, digest = self._actions.drafts.of(parent, described)
             metadata = {**workload["metadata"], "annotations": {**workload["metadata"]["annotations"], DIGEST: digest}}
             await self._writer.replace(with_spec_of(draft, {**workload, "metadata": metadata}))
 

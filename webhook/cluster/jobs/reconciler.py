@@ -208,10 +208,10 @@ class Reconciler:
         waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
         bigger = not waits and not is_elastic(job) and is_bigger(described, workload)
         if not waits and not evicted and suspended(job, described.kind):  # so its pods could be edited since then
-            bigger = bigger or has_bigger_pods(self.actions.draft(job, described)[0], workload)
+            bigger = bigger or has_bigger_pods(self.actions.drafts.of(job, described)[0], workload)
         return Differences(
-            spec=waits and not lacks and self.actions.is_other(job, described, workload),
-            priority=not waits and not lacks and self.actions.has_other_priority(described, workload),
+            spec=waits and not lacks and self.actions.drafts.is_other(job, described, workload),
+            priority=not waits and not lacks and bool(self.actions.drafts.priority_change(described, workload)),
             checks=not waits and self.actions.has_other_checks(workload),
             reclaimable=not waits and self._reclaims and reclaimable(job, described) not in (None, reclaimed(workload)),
             bigger=bigger,
