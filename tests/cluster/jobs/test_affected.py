@@ -10,6 +10,7 @@ from tests.cluster.turns import Turns
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.kinds import (
     CLUSTER_QUEUE,
+    FLAVOR,
     LIMIT_RANGE,
     PRIORITY_CLASS,
     RUNTIMES,
@@ -45,7 +46,8 @@ def running(name: str, namespace: str = "team-a", *, ref: Any = None, pods: str 
         {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": True}
     ]
     if queue:
-        workload["status"] = {"admission": {"clusterQueue": queue}}
+        assignments = [{"name": "main", "flavors": {"cpu": f"of-{queue}"}}]
+        workload["status"] = {"admission": {"clusterQueue": queue, "podSetAssignments": assignments}}
     return owner, workload
 
 
@@ -88,6 +90,8 @@ IN_A, IN_B = {"plain", "queued", "high", "lacking"}, {"other", "pods", "train", 
         (None, thing(RUNTIMES[1], "torch", "team-b"), {"train"}),
         (None, thing(CLUSTER_QUEUE, "cq", spec={}), set()),
         (None, thing(CLUSTER_QUEUE, "cq", spec={"admissionChecksStrategy": {"admissionChecks": []}}), {"queued"}),
+        (None, thing(FLAVOR, "of-cq", spec={}), {"queued"}),
+        (thing(FLAVOR, "of-cq", spec={}), thing(FLAVOR, "of-cq", spec={"nodeLabels": {"a": "b"}}), set()),
     ],
 )  # fmt: skip
 def test_a_change_concerns(old, new, expected):

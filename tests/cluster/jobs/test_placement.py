@@ -169,7 +169,8 @@ def test_a_train_job_is_placed_by_a_patch_of_its_runtime():
     job = train_job(runtimePatches=[theirs])
     described = describe(job, runtime(replicated("node"), replicated("data")))
     workload = admitted_in(described, node="spot", data="plain")
-    runs = started(job, described, workload, {**FLAVORS, "plain": {"spec": {}}})
+    flavors = {**FLAVORS, "plain": {"spec": {}}}
+    runs = started(job, described, workload, flavors)
     assert runs["spec"]["suspend"] is False
     mine = runs["spec"]["runtimePatches"][1]
     assert (runs["spec"]["runtimePatches"][0], mine["manager"]) == (theirs, "kueue.x-k8s.io/manager")
@@ -177,7 +178,7 @@ def test_a_train_job_is_placed_by_a_patch_of_its_runtime():
     pods = {"spec": {"nodeSelector": {"zone": "a"}}, "metadata": marks("node")}
     assert node == {"name": "node", "template": {"spec": {"template": pods}}}
     assert data == {"name": "data", "template": {"spec": {"template": {"metadata": marks("data")}}}}
-    assert started(runs, described, workload, FLAVORS)["spec"]["runtimePatches"][1]["manager"] == mine["manager"]
+    assert started(runs, described, workload, flavors)["spec"]["runtimePatches"][1]["manager"] == mine["manager"]
     rests = restored(runs, described, workload)
     assert rests["spec"]["runtimePatches"] == [theirs]
 

@@ -18,7 +18,7 @@ from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.managed import IS_GROUP
-from webhook.cluster.jobs.placement import PlacementConflict, restored, started, stopped, suspend
+from webhook.cluster.jobs.placement import FlavorNotFound, PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 NOT_COMPOSED: Final = "ErrWorkloadCompose"
 """Why an Event tells that a job has no Workload, or an old one."""
+NOT_STARTED: Final = "FailedToStart"
+"""Why a job that is admitted does not start, or never will."""
 
 
 class Actions:
@@ -45,7 +47,7 @@ class Actions:
     def __init__(self, view: View, writer: LeaderWriter, events: EventRecorder, settings: QueueSettings) -> None:
         self._view, self._writer, self._events = view, writer, events
         self.drafts = Drafts(view, settings)
-        self.labels_queues = settings.enabled("AssignQueueLabelsForPods", default=True)
+        self._labels_queues = settings.enabled("AssignQueueLabelsForPods", default=True)
         self._ends_with_pod = settings.enabled("SkipReassignmentForPodOwnedWorkloads", default=True)
         self.pods = PodActions(writer, events)
 
@@ -178,17 +180,28 @@ class Actions:
     async def _start(self, job: Object, described: Job, workload: Object) -> None:
         """Start a job on its flavors; where its checks contradict them or the job, that is the end of its Workload."""
         workload = await self.settle(workload)
-        flavors = self._view.mirror(FLAVOR).by_name()
         try:
-            new = started(job, described, workload, flavors, labelled=self.labels_queues)
+            new = self.placed(job, described, workload)
         except PlacementConflict as error:
-            await self.finish(job, workload, Finish("FailedToStart", str(error)))
+            await self.finish(job, workload, Finish(NOT_STARTED, str(error)))
             return
         if described.kind.runtime is not None:  # its webhook refuses a patch of one that is not suspended
             new = suspend(await self._writer.replace(suspend(new, described, True)), described, False)
         await self._writer.replace(new)
         queue = at(workload, ("status", "admission", "clusterQueue"))
         self._events.tell(job, "Started", f"Admitted by clusterQueue {queue}")
+
+    def placed(self, job: Object, described: Job, workload: Object, *, marked: bool = False) -> Object:
+        """Return the job as its start writes it (`started`). Raises PlacementConflict; FlavorNotFound, which is told.
+
+        Kueue fails the start as well, and tries it again (getPodSetsInfoFromStatus in pkg/controller/jobframework).
+        """
+        flavors = self._view.mirror(FLAVOR).by_name()
+        try:
+            return started(job, described, workload, flavors, marked=marked, labelled=self._labels_queues)
+        except FlavorNotFound as error:
+            self._events.tell(job, NOT_STARTED, str(error), warning=True)
+            raise
 
     async def _adopt(self, job: Object, workload: Object) -> None:
         """Make the job the controller of a Workload that somebody else made for it."""

@@ -1,6 +1,7 @@
 """Which jobs are looked at again after a change of something else: those that it concerns, some at a time.
 
-A namespace and its LimitRanges concern what is in it; a class, a runtime or a ClusterQueue those that name it.
+A namespace and its LimitRanges concern what is in it; a class, a runtime or a ClusterQueue those that name it; a
+flavor that comes back those that could not start without it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from webhook.cluster.api.kinds import (
     CLUSTER_QUEUE,
+    FLAVOR,
     LIMIT_RANGE,
     MANAGED,
     PARENTS,
@@ -58,7 +60,8 @@ class AffectedJobs:
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change in the view."""
         obj = new if new is not None else old
-        if obj is None or not matters_to_jobs(gvk, old, new):
+        is_new_flavor = gvk == FLAVOR and old is None
+        if obj is None or not (is_new_flavor or matters_to_jobs(gvk, old, new)):
             return
         is_default = any((side or {}).get("globalDefault") is True for side in (old, new))
         self._causes[_Cause((gvk.group, gvk.kind), *key_of(obj), is_default)] = None
@@ -92,6 +95,8 @@ class AffectedJobs:
             return chain(workloads, self._that_say(cause.name))
         if cause.kind == (CLUSTER_QUEUE.group, CLUSTER_QUEUE.kind):
             return self._of_workloads(lambda w: at(w, ("status", "admission", "clusterQueue")) == cause.name)
+        if cause.kind == (FLAVOR.group, FLAVOR.kind):
+            return self._of_workloads(lambda workload: cause.name in _flavors(workload))
         of_namespace = {(LIMIT_RANGE.group, LIMIT_RANGE.kind): cause.namespace}
         of_namespace[NAMESPACE.group, NAMESPACE.kind] = cause.name
         return self._in(of_namespace.get(cause.kind))
@@ -140,6 +145,12 @@ class AffectedJobs:
 
 def _label(job: Object) -> Any:
     return (at(job, ("metadata", "labels")) or {}).get(PRIORITY)
+
+
+def _flavors(workload: Object) -> Iterator[str]:
+    """Return the flavors that the admission of a Workload names."""
+    for assignment in at(workload, ("status", "admission", "podSetAssignments")) or ():
+        yield from (assignment.get("flavors") or {}).values()
 
 
 def _names_class(workload: Object, cause: _Cause) -> bool:

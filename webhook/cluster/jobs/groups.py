@@ -10,13 +10,12 @@ from webhook.api.job_to_workload import shared_reference
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import REPLACEMENT
 from webhook.cluster.api.event_recorder import EventRecorder
-from webhook.cluster.api.kinds import FLAVOR, WORKLOAD
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import NOT_COMPOSED, Actions
 from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
-from webhook.cluster.jobs.placement import started
 from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.jobs.steps import gone
 from webhook.cluster.workloads import conditions as workload_conditions
@@ -178,10 +177,7 @@ class PodGroups:
             await self._actions.pods.free(pod)
 
     async def _start(self, pod: Object, described: Job, workload: Object) -> None:
-        flavors = self._view.mirror(FLAVOR).by_name()
-        labelled = self._actions.labels_queues
-        new = started(pod, of_role(pod, described), workload, flavors, marked=True, labelled=labelled)
-        await self._writer.replace(new)
+        await self._writer.replace(self._actions.placed(pod, of_role(pod, described), workload, marked=True))
         self._events.tell(pod, "Started", f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}")
 
     async def _create(self, name: str, pods: list[Object]) -> None:

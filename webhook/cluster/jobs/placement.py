@@ -18,6 +18,7 @@ from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job, JobPodSet, Path
 from webhook.jobs.pod_groups import ROLE
+from webhook.store.errors import Refused
 from webhook.store.objects import Object, copy_json
 
 FIELDS = (("spec", "nodeSelector"), ("spec", "tolerations"), ("metadata", "labels"), ("metadata", "annotations"))
@@ -37,6 +38,13 @@ TOGETHER = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
 class PlacementConflict(Exception):
     """A check wants a value where the flavor or the job has another: the job can never be started so."""
+
+
+class FlavorNotFound(Refused):
+    """A flavor of an admission is not there, so what it asks of nodes is not known: nothing starts until it is."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'ResourceFlavor "{name}" not found', 404)
 
 
 def suspend(job: Object, described: Job, value: bool) -> Object:
@@ -77,24 +85,23 @@ def started(
     then what its admission checks want (`podSetUpdates`); a pod set that was admitted with fewer pods is made smaller.
     Its pods say whose they are. Kueue does the same (pkg/podset). A Pod may get all that while it is gated (KEP-3838),
     and loses the gate in the same write. `marked` writes its role on a pod of a group; `labelled` its queues.
-    Raises PlacementConflict.
+    Raises PlacementConflict; FlavorNotFound where a flavor of any pod set is not there.
     """
     kind = described.kind
+    assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
+    nodes = {name: flavors_of(assignment, flavors) for name, assignment in assignments.items()}
     out = kind.spread(job) if kind.spread else job
     out = kind.opened(out, described.pod_sets) if kind.opened else out
-    assignments = {a.get("name"): a for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
     for pods in described.pod_sets:
-        assignment = assignments.get(pods.name) or {}
         if pods.absent:
             out = _with(out, pods.path, pods.template)
         if not pods.made or pods.place is not None:
-            names = list(dict.fromkeys((assignment.get("flavors") or {}).values()))
-            out = _place(out, _way(pods, "spec"), [flavors[name] for name in names if name in flavors])
+            out = _place(out, _way(pods, "spec"), nodes.get(pods.name, ()))
             out = _named(out, pods, workload, labelled=labelled)
             for check, update in _updates(workload, pods.name):
                 out = _updated(out, pods, check, update)
         if pods.min_count is not None:
-            out = _resize(out, described, pods.count, assignment.get("count"))
+            out = _resize(out, described, pods.count, assignments.get(pods.name, {}).get("count"))
     if is_elastic(job):
         out = _marked(out, described, workload)
     if marked:
@@ -261,6 +268,15 @@ def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:
     if new := [t for t in tolerations if t not in own]:
         job = _with(job, (*path, "tolerations"), [*own, *new])
     return job
+
+
+def flavors_of(assignment: Object, flavors: Mapping[str, Object]) -> list[Object]:
+    """Return the flavors of the pods of one assignment, each once. Raises FlavorNotFound."""
+    names = dict.fromkeys((assignment.get("flavors") or {}).values())
+    for name in names:
+        if name not in flavors:
+            raise FlavorNotFound(name)
+    return [flavors[name] for name in names]
 
 
 def on_flavors(template: Object, flavors: Sequence[Object]) -> Object:

@@ -16,7 +16,7 @@ import msgspec
 from webhook.api.requests import with_defaults
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec
 from webhook.cluster.api.kinds import POD_TEMPLATE, PROVISIONING_REQUEST
-from webhook.cluster.jobs.placement import on_flavors
+from webhook.cluster.jobs.placement import flavors_of, on_flavors
 from webhook.jobs.describe import at
 from webhook.store.objects import Object, key_of, uid_of
 
@@ -142,7 +142,7 @@ def _needs(pod_set: Object) -> tuple[Any, ...]:
 def made(
     workload: Object, check: str, attempt: int, config: ProvisioningRequestConfigSpec, flavors: Mapping[str, Object]
 ) -> tuple[Object, list[Object]]:
-    """Return the request of an attempt and its PodTemplates, all owned by the Workload."""
+    """Return the request of an attempt and its PodTemplates, all owned by the Workload. Raises FlavorNotFound."""
     namespace, name = key_of(workload)
     request_name = name_of(name, check, attempt)
     templates, pod_sets = [], []
@@ -166,8 +166,7 @@ def made(
 
 
 def _template(workload: Object, name: str, row: MergedPodSets, flavors: Mapping[str, Object]) -> Object:
-    names = dict.fromkeys((row.assignment.get("flavors") or {}).values())
-    template = on_flavors(row.pod_set.get("template") or {}, [flavors[f] for f in names if f in flavors])
+    template = on_flavors(row.pod_set.get("template") or {}, flavors_of(row.assignment, flavors))
     return {
         "apiVersion": POD_TEMPLATE.api_version,
         "kind": POD_TEMPLATE.kind,
