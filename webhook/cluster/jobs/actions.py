@@ -20,6 +20,7 @@ from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.managed import IS_GROUP
 from webhook.cluster.jobs.placement import FlavorNotFound, PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
+from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD, WAITING
@@ -27,7 +28,6 @@ from webhook.jobs.describe import at, suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
-from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound, Refused
@@ -151,8 +151,8 @@ class Actions:
         elif step is JobStep.OUTGROWN:
             await self.drop(job, workload)
         elif step is JobStep.RECLAIM:
-            pods = [{"name": name, "count": count} for name, count in (reclaimable(job, described) or {}).items()]
-            await self._writer.status(workload, {**workload["status"], "reclaimablePods": pods or None})
+            rows = [{"name": name, "count": count} for name, count in to_reclaim(job, described, workload).items()]
+            await self._writer.status(workload, {**(workload.get("status") or {}), "reclaimablePods": rows or None})
         elif step is JobStep.REPRIORITIZE:
             change = self.drafts.priority_change(described, workload)
             await self._writer.replace({**workload, "spec": {**workload["spec"], **change}})

@@ -218,11 +218,12 @@ def _placed(kept: Sequence[Object], workload: Object) -> Next:
     """Return the next step for a group whose every pod has its place."""
     if not says(kept, SERVING) and _is_over(kept, sum(counts(workload).values())):
         return GroupStep.FINISH, ()
-    if not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED):
-        return _down(kept, workload)
+    rests = not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED)
+    if rests and (down := _down(kept, workload))[0] is not GroupStep.NONE:
+        return down
     if ended(kept, workload) != reclaimed(workload):
         return GroupStep.RECLAIM, ()
-    if not holds(workload, ADMITTED):
+    if rests or not holds(workload, ADMITTED):
         return GroupStep.NONE, ()
     waiting = [pod for pod in kept if waits(pod) and not gone(pod)]
     return (GroupStep.START if waiting else GroupStep.NONE), waiting

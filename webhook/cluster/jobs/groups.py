@@ -147,7 +147,7 @@ class PodGroups:
             self._events.tell(workload, "OwnerReferencesAdded", f"Added {len(chosen)} owner reference(s)")
         elif step is GroupStep.RECLAIM:
             rows = [{"name": role, "count": count} for role, count in sorted(ended(pods, workload).items())]
-            await self._writer.status(workload, {**workload["status"], "reclaimablePods": rows or None})
+            await self._writer.status(workload, {**(workload.get("status") or {}), "reclaimablePods": rows or None})
         elif step is GroupStep.RELEASE:
             await self._writer.status(workload, workload_conditions.released(workload, self._writer.stamp()))
         elif step is GroupStep.FINISH:

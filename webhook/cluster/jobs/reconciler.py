@@ -33,6 +33,7 @@ from webhook.cluster.jobs.managed import (
 from webhook.cluster.jobs.parents import PodParents
 from webhook.cluster.jobs.placement import fits, has_bigger_pods, is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.pods_ready import readiness
+from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, slice_step
@@ -47,7 +48,6 @@ from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, controller_of, is_external, owned
 from webhook.jobs.pod_groups import is_tracked
 from webhook.jobs.pod_parents import parent_of
-from webhook.jobs.reclaimable import reclaimable
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
@@ -213,7 +213,7 @@ class Reconciler:
             spec=waits and not lacks and self.actions.drafts.is_other(job, described, workload),
             priority=not waits and not lacks and bool(self.actions.drafts.priority_change(described, workload)),
             checks=not waits and self.actions.has_other_checks(workload),
-            reclaimable=not waits and self._reclaims and reclaimable(job, described) not in (None, reclaimed(workload)),
+            reclaimable=self._reclaims and to_reclaim(job, described, workload) != reclaimed(workload),
             bigger=bigger,
             templates=is_placed(job) or (not waits and evicted and is_changed(described, workload)),
         )

@@ -110,7 +110,9 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
         return _with_quota(job, workload, stopped, differs)
     if not stopped or differs.templates:
         return down(job, workload, stopped, differs, JobStep.NONE)
-    return JobStep.RENEW if differs.spec else JobStep.NONE
+    if differs.spec:
+        return JobStep.RENEW
+    return JobStep.RECLAIM if differs.reclaimable else JobStep.NONE
 
 
 def is_free(job: Object, workload: Object | None) -> bool:
