@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from tests.cluster.jobs.test_elastic import elastic, scale, slices
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
 from webhook.store.objects import merge
@@ -111,3 +114,31 @@ def test_the_first_class_of_a_running_job_gives_its_number_alone():
             return (await w.workload("a"))["spec"].get("priorityClassRef")
 
     assert asyncio.run(go()) is None
+
+
+@pytest.mark.parametrize(("before", "refs"), [("low", ("high", "high")), (None, (None, "high"))])
+def test_both_workloads_of_a_growing_job_follow_its_class(before, refs):
+    """That with quota, and that which waits to replace it: its class, and then another value of that.
+
+    Who had no class gets its number alone while quota is reserved.
+    """
+
+    async def go():
+        classes = of_class("low", value=1), of_class("high", value=9)
+        async with small_cluster(*queues("2"), *classes, seconds=None) as w:
+            await w.create(merge(elastic("a", 2), {"metadata": {"labels": {CLASS: before}}}))
+            await w.until_runs("a")
+            await scale(w, 3)
+
+            async def have(*priorities):
+                return [s["spec"]["priority"] for s in await slices(w)] == list(priorities)
+
+            old = 1 if before else 0
+            await w.until(lambda: have(old, old), "there are two")
+            await w.store.patch(JOB, "a", "team-a", {"metadata": {"labels": {CLASS: "high"}}})
+            await w.until(lambda: have(9, 9), "both have the new class")
+            await w.store.patch(WORKLOAD_CLASS, "high", None, {"value": 5})
+            await w.until(lambda: have(5, 5), "both have its new value")
+            return tuple((s["spec"].get("priorityClassRef") or {}).get("name") for s in await slices(w))
+
+    assert asyncio.run(go()) == refs

@@ -17,9 +17,11 @@ from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
 from webhook.cluster.jobs.placement import as_grown
 from webhook.cluster.jobs.steps import DIGEST, EPOCH
+from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.jobs.describe import at, describe
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job
+from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of, version_of
 
 OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES, IS_GROUP, GROUP_INDEX, OWNER_KIND, OWNER_NAME})
@@ -85,8 +87,7 @@ class Drafts:
         return bool(old) and old != self.of(job, described)[1]
 
     def priority_change(self, described: Job, workload: Object) -> Object:
-        """Return what of the priority of a Workload with quota is to be written: its job names another class, or the
-        class has another value now.
+        """Return what of a Workload's priority is to be written: its class is another, or has another value now.
 
         A class is neither set nor removed while quota is reserved, nor a PriorityClass changed (the CRD refuses it, as
         Kueue's does): then its number alone is taken over, and the class with the next reservation.
@@ -96,7 +97,8 @@ class Drafts:
         old_class, new_class = spec.get("priorityClassRef"), new.get("priorityClassRef")
         if new_class is None:
             return {}
-        if old_class is None or new_class["kind"] != WORKLOAD_CLASS.kind or old_class["kind"] != WORKLOAD_CLASS.kind:
+        kinds = {(old_class or {}).get("kind"), new_class["kind"]}
+        if holds(workload, QUOTA_RESERVED) and kinds != {WORKLOAD_CLASS.kind}:
             del new["priorityClassRef"]
         return {name: value for name, value in new.items() if spec.get(name) != value}
 

@@ -209,9 +209,10 @@ class Reconciler:
         bigger = not waits and not is_elastic(job) and is_bigger(described, workload)
         if not waits and not evicted and suspended(job, described.kind):  # so its pods could be edited since then
             bigger = bigger or has_bigger_pods(self.actions.drafts.of(job, described)[0], workload)
+        ranked = not lacks and (not waits or is_elastic(job))  # others get their priority with the rest of the spec
         return Differences(
             spec=waits and not lacks and self.actions.drafts.is_other(job, described, workload),
-            priority=not waits and not lacks and bool(self.actions.drafts.priority_change(described, workload)),
+            priority=ranked and bool(self.actions.drafts.priority_change(described, workload)),
             checks=not waits and self.actions.has_other_checks(workload),
             reclaimable=self._reclaims and to_reclaim(job, described, workload) != reclaimed(workload),
             bigger=bigger,

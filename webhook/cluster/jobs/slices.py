@@ -6,6 +6,7 @@ The job has one Workload that holds quota, and at most one more that is to repla
     the second is admitted: REPLACED, the first ends
     grew further before that: RESIZE the second    shrank again: OBSOLETE, the second ends
     shrank: RESIZE the one that holds quota    the second is deleted by hand: LET_GO, and another may come
+    its class is another, or has another value: REPRIORITIZE both (Kueue: syncWorkloadSlicePriority)
 
 Pods that came with the growth wait behind a gate in their template, so the job itself need not stop. With KEP 77.
 """
@@ -51,7 +52,11 @@ def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Diff
     if holds(current, EVICTED) or gone(current):
         step = next_step(job, described, current, differ(current))
         return JobStep.REPLACED if step is JobStep.RELEASE and heir is not None else step, current
-    return _resized(described, current, heir) or (next_step(job, described, current, differ(current)), current)
+    if (resized := _resized(described, current, heir)) is not None:
+        return resized
+    if heir is not None and differ(heir).priority:
+        return JobStep.REPRIORITIZE, heir
+    return next_step(job, described, current, differ(current)), current
 
 
 def _superseded(live: Sequence[Object]) -> Object | None:
