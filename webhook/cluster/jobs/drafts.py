@@ -14,17 +14,20 @@ from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
+from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
 from webhook.cluster.jobs.placement import as_grown
-from webhook.cluster.jobs.steps import DIGEST, EPOCH
+from webhook.cluster.jobs.steps import DIGEST, EPOCH, RENEWED
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED
-from webhook.jobs.describe import at, describe
+from webhook.jobs.describe import describe
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of, version_of
 
-OWN: Final = frozenset({DIGEST, ARRIVAL, EPOCH, SLICE, REPLACES, IS_GROUP, GROUP_INDEX, OWNER_KIND, OWNER_NAME})
+OWN: Final = frozenset(
+    {DIGEST, RENEWED, ARRIVAL, EPOCH, SLICE, REPLACES, IS_GROUP, GROUP_INDEX, OWNER_KIND, OWNER_NAME}
+)
 """Annotations of a Workload that are not its job's, whatever the job says: by some it is found when it is evicted."""
 
 
@@ -76,15 +79,23 @@ class Drafts:
         metadata, new = {**workload["metadata"]}, draft["metadata"]
         old = metadata.get("annotations") or {}
         kept = {k: v for k, v in old.items() if k in OWN or not k.startswith(CARRIED)}
-        metadata["annotations"] = {**kept, **new["annotations"], ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL])}
+        came = {ARRIVAL: old.get(ARRIVAL, new["annotations"][ARRIVAL]), RENEWED: _generation(workload)}
+        metadata["annotations"] = {**kept, **new["annotations"], **came}
         copied = {k: v for k, v in (metadata.get("labels") or {}).items() if k in (self._label_keys or ())}
         metadata["labels"] = {**(new.get("labels") or {}), **copied}  # what labelKeysToCopy names is copied once
         return with_spec_of(draft, {**workload, "metadata": metadata})
 
     def is_other(self, job: Object, described: Job, workload: Object) -> bool:
-        """Return whether the job would get another Workload now: it was edited, or what it goes by was."""
-        old = (at(workload, ("metadata", "annotations")) or {}).get(DIGEST)
-        return bool(old) and old != self.of(job, described)[1]
+        """Return whether the job would get another Workload than it has: one of both was edited, or what it goes by.
+
+        One that Sluice did not make is left as it is.
+        """
+        if not (old := annotation(workload, DIGEST)):
+            return False
+        draft, digest = self.of(job, described)
+        if old != digest:
+            return True
+        return annotation(workload, RENEWED) != _generation(workload) and is_edited(draft, workload)
 
     def priority_change(self, described: Job, workload: Object) -> Object:
         """Return what of a Workload's priority is to be written: its class is another, or has another value now.
@@ -110,6 +121,10 @@ def _as_many(fresh: Job | None, described: Job) -> Job:
     counts = {pods.name: pods.count for pods in described.pod_sets}
     sets = tuple(replace(pods, count=counts.get(pods.name, pods.count)) for pods in fresh.pod_sets)
     return replace(fresh, pod_sets=sets)
+
+
+def _generation(workload: Object) -> str:
+    return str(workload["metadata"].get("generation") or 0)
 
 
 def _arrival(job: Object) -> str:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from webhook.api.job_to_workload import shared_reference, with_spec_of, workload_name
+from webhook.api.job_to_workload import shared_reference, workload_name
 from webhook.api.snapshot.workload import ON_HOLD, is_on_hold
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
@@ -17,7 +17,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, JobKey, ManagedJobs
-from webhook.cluster.jobs.steps import DIGEST, JobStep, gone
+from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
     EVALUATION,
@@ -108,9 +108,8 @@ class PodParents:
             if self._actions.drafts.priority_change(described, workload):
                 await self._actions.take(JobStep.REPRIORITIZE, parent, described, workload)
         elif self._actions.drafts.is_other(parent, described, workload):
-            draft, digest = self._actions.drafts.of(parent, described)
-            metadata = {**workload["metadata"], "annotations": {**workload["metadata"]["annotations"], DIGEST: digest}}
-            await self._writer.replace(with_spec_of(draft, {**workload, "metadata": metadata}))
+            draft, _ = self._actions.drafts.of(parent, described)
+            await self._writer.replace(self._actions.drafts.renewed(workload, draft))
 
     async def _give_up(self, parent: Object, workload: Object, pods: Iterable[Object]) -> None:
         """See to a Workload whose group is asked for no more, when its pods are gone.

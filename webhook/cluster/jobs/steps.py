@@ -33,6 +33,13 @@ from webhook.store.objects import Object
 DIGEST: Final = "sluice.dev/spec-digest"
 """An annotation of a Workload: what of the job it was made from, so that an edit of the job is noticed."""
 
+RENEWED: Final = "sluice.dev/renewed"
+"""An annotation of a Workload: the generation over which its spec was written anew.
+
+A Workload that still has that generation has kept nothing of it: another webhook, or a CRD without some of its fields,
+saw to that, and it is not written again.
+"""
+
 TERMINATION: Final = "TerminationTarget"
 """The condition of a Pod that is about to be deleted; its reason says why. Kueue's words."""
 
