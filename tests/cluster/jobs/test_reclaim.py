@@ -10,6 +10,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.steps import Differences, JobStep, next_step
 from webhook.jobs.describe import describe
+from webhook.jobs.elastic import ELASTIC
 from webhook.store.objects import merge
 
 IN_PART = {"kueue.x-k8s.io/job-min-parallelism": "2"}
@@ -46,6 +47,10 @@ def ended(succeeded, parallelism=4, **annotations):
     return merge(made, {"metadata": {"annotations": annotations}, "status": {"succeeded": succeeded}})
 
 
+def elastic(succeeded):
+    return ended(succeeded, **{ELASTIC: "true"})
+
+
 def workload(count=4, told=0, *conditions):
     rows = [{"type": name, "status": "True"} for name in conditions]
     reclaimable = {"reclaimablePods": [{"name": "main", "count": told}]} if told else {}
@@ -56,7 +61,9 @@ def workload(count=4, told=0, *conditions):
     ("made", "there", "expected"),
     [
         pytest.param(ended(3), workload(), {"main": 3}, id="it waits"),
-        pytest.param(ended(3), workload(2), {"main": 2}, id="its Workload does not know yet that it grew"),
+        pytest.param(ended(3), workload(2), {"main": 1}, id="it grew, and one of two is left"),
+        pytest.param(ended(2), workload(2), {}, id="it grew, and both are left"),
+        pytest.param(elastic(2), workload(2, 0, "QuotaReserved"), {}, id="it waits to grow, and both of two run"),
         pytest.param(ended(0), workload(4, 2), {}, id="it began anew"),
         pytest.param(ended(3, 2, **IN_PART), workload(4, 3, "QuotaReserved"), {"main": 3}, id="two of four run"),
         pytest.param(ended(0), workload(4, 2, "QuotaReserved"), {}, id="it began anew, and runs"),
