@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.jobs.test_deactivated import OTHER_QUEUE
+from tests.cluster.jobs.test_pod_groups import member
 from tests.cluster.jobs.test_pod_parents import STATEFUL_SET, name_of, stateful_set, until_workload
 from tests.cluster.small_cluster import job, queues, small_cluster
 from webhook.api.configuration.sections import QueueSettings
@@ -13,8 +14,9 @@ from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import IS_GROUP
 from webhook.cluster.jobs.steps import DIGEST, RENEWED
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import QUEUE, describe
 from webhook.kube.conditions import find
+from webhook.kube.gvk import POD
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import copy_json, merge
 
@@ -69,6 +71,23 @@ def test_an_edit_of_the_workload_of_a_stateful_set_is_set_right():
 
     before, right = asyncio.run(go())
     assert right["spec"] == before["spec"]
+
+
+def test_the_workload_of_a_group_of_pods_waits_in_the_queue_of_its_pods():
+    """An edit of it is set right, and it follows its pods when they name another queue."""
+
+    async def go():
+        async with small_cluster(*queues("1"), OTHER_QUEUE, seconds=None) as w:
+            await w.create(member("a"), member("b"))
+            await until_workload(w, "g", lambda o: find(o, "QuotaReserved"), "waits")
+            edited = await w.store.patch(WORKLOAD, "g", "team-a", {"spec": {"queueName": "other"}})
+            assert edited["spec"]["queueName"] == "other"
+            await until_workload(w, "g", lambda o: o["spec"]["queueName"] == "main", "is back in its queue")
+            for name in ("a", "b"):
+                await w.store.patch(POD, name, "team-a", {"metadata": {"labels": {QUEUE: "other"}}})
+            await until_workload(w, "g", lambda o: o["spec"]["queueName"] == "other", "has moved")
+
+    asyncio.run(go())
 
 
 def test_a_new_label_of_a_stateful_set_arrives():

@@ -32,6 +32,12 @@ def shaped(name, **how):
     return merge(member(name, **how), {"spec": {"priority": 9}})
 
 
+def queued(name, queue, **annotations):
+    """A gated pod that names a queue."""
+    named = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": queue}}}
+    return merge(member(name, gated=True, **annotations), named)
+
+
 def lost(workload):
     """The Workload after its pods were deleted as `kubectl delete --cascade=orphan` does."""
     return merge(workload, {"metadata": {"labels": {"kueue.x-k8s.io/job-uid": "a"}}})
@@ -48,7 +54,7 @@ def workload(*conditions, count=2, owners=("a", "b"), kind="Pod", leaving=False,
         "ownerReferences": [{"kind": kind, "name": owner, "uid": owner} for owner in owners],
         **({"deletionTimestamp": NOW} if leaving else {}),
     }
-    spec = {"podSets": [{"name": ROLE, "count": count}]}
+    spec = {"queueName": "main", "podSets": [{"name": ROLE, "count": count}]}
     return {"metadata": metadata, "spec": spec, "status": {"conditions": rows, **status}}
 
 
@@ -100,6 +106,12 @@ REPLACES = {"type": "WaitingForReplacementPods", "status": "True"}
                      id="somebody else let it go"),
         pytest.param([member("a", "Succeeded"), member("b", "Running")], workload(*ADMITTED), "RECLAIM", "",
                      id="one has succeeded"),
+        pytest.param([queued("a", "other"), queued("b", "other")], workload(), "MOVE", "", id="it waits elsewhere"),
+        pytest.param([queued("a", "other"), queued("b", "main")], workload(), "NONE", "", id="its pods disagree"),
+        pytest.param([queued("a", "other"), queued("b", "other")], workload("QuotaReserved"), "NONE", "",
+                     id="it has quota of the old queue"),
+        pytest.param([queued("a", "other", **{SERVING: "true"}), queued("b", "other", **{SERVING: "true"})],
+                     workload(), "NONE", "", id="the queue of what serves is its parent's"),
         pytest.param([member("a", "Succeeded"), member("b", gated=True)], workload(), "RECLAIM", "",
                      id="one has succeeded on its way out, and the other waits for quota"),
         pytest.param([member("a", "Succeeded"), member("b", "Running", node="n")], workload(*EVICTED), "END", "b",

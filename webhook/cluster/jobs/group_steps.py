@@ -2,7 +2,7 @@
 
     complete: CREATE    admitted: START those that wait    as many succeeded as it has pods: FINISH
     evicted: END those that run, HOLD those that wait, then RELEASE the quota
-    more pods than it has: they are SPARE, and deleted
+    more pods than it has: they are SPARE, and deleted    it waits in another queue than its pods name: MOVE
 
 A pod that failed may be replaced: the next one of its role takes its place. Until then it is tracked (a finalizer
 keeps it), so that its role is known; then it is FREE. A group that serves has no end.
@@ -23,7 +23,7 @@ from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.managed import lost_job
 from webhook.cluster.jobs.steps import TERMINATION, gone, may_start
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import at, prebuilt_of
+from webhook.jobs.describe import at, prebuilt_of, queue_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.pod_groups import (
     FAST,
@@ -64,6 +64,7 @@ class GroupStep(StrEnum):
     TELL = "say whether pods are to be replaced"
     RELEASE = "release the quota"
     RECLAIM = "update the Workload's reclaimable pods"
+    MOVE = "put the Workload into the queue of its pods"
     FINISH = "mark the Workload finished"
     DROP = "delete the Workload: it is of other pods"
     LET_GO = "remove the finalizer of the Workload"
@@ -221,12 +222,27 @@ def _placed(kept: Sequence[Object], workload: Object) -> Next:
     rests = not holds(workload, QUOTA_RESERVED) or holds(workload, EVICTED)
     if rests and (down := _down(kept, workload))[0] is not GroupStep.NONE:
         return down
+    if not holds(workload, QUOTA_RESERVED) and to_move(kept, workload):
+        return GroupStep.MOVE, ()
     if ended(kept, workload) != reclaimed(workload):
         return GroupStep.RECLAIM, ()
     if rests or not holds(workload, ADMITTED):
         return GroupStep.NONE, ()
     waiting = [pod for pod in kept if waits(pod) and not gone(pod)]
     return (GroupStep.START if waiting else GroupStep.NONE), waiting
+
+
+def to_move(pods: Sequence[Object], workload: Object) -> str:
+    """Return the queue that all pods of a group name, where their Workload has another one, "" where it need not move.
+
+    That of a group that serves is its parent's to move, one that its pods name by its own name, somebody else's.
+    Source: CustomQueueNameChange of pods, in Kueue.
+    """
+    if not by_pods(workload) or says(pods, SERVING) or any(map(prebuilt_of, pods)):
+        return ""
+    names = {queue_of(pod) or "" for pod in pods}
+    name = names.pop() if len(names) == 1 else ""
+    return name if name != at(workload, ("spec", "queueName")) else ""
 
 
 def _is_given_up(pods: Sequence[Object]) -> bool:

@@ -14,7 +14,7 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import NOT_COMPOSED, Actions
-from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement
+from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement, to_move
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.jobs.steps import gone
@@ -148,6 +148,9 @@ class PodGroups:
         elif step is GroupStep.RECLAIM:
             rows = [{"name": role, "count": count} for role, count in sorted(ended(pods, workload).items())]
             await self._writer.status(workload, {**(workload.get("status") or {}), "reclaimablePods": rows or None})
+        elif step is GroupStep.MOVE:
+            queue = to_move(places(pods, workload).kept, workload)
+            await self._writer.replace({**workload, "spec": {**workload["spec"], "queueName": queue}})
         elif step is GroupStep.RELEASE:
             await self._writer.status(workload, workload_conditions.released(workload, self._writer.stamp()))
         elif step is GroupStep.FINISH:
