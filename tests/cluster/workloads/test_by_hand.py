@@ -104,7 +104,7 @@ async def admit(w, name):
     ]
     workload = (await workloads(w))[name]
     (pods,) = workload["spec"]["podSets"]
-    amount = {"flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "2"}, "count": pods["count"]}
+    amount = {"flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "2"}, "count": pods["count"]}
     status = {"admission": {"clusterQueue": "cq", "podSetAssignments": [{"name": pods["name"], **amount}]}}
     status["conditions"] = [find(workload, WAITING), *rows]
     await w.store.patch(WORKLOAD, name, "team-a", {"status": status}, subresource="status")
