@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import WorkloadEvicted
+from webhook.queue.memory import memory_of, remember
 from webhook.queue.model import (
     Admission,
     ClusterQueue,
@@ -91,3 +92,14 @@ def give_back(of: State, decisions: Decisions) -> None:
     """Let the preempted give their quota back at once, as a cluster would after a while."""
     for victim in decisions.preempted:
         of.apply(WorkloadEvicted(victim.workload, of.entries[victim.workload].workload.queued_at))
+
+
+def copy_of(state: State) -> State:
+    """An independent copy of a state with the same facts and memory."""
+    if state.rules is None:
+        return State.from_snapshot(state.snapshot())
+    memory = memory_of(state)
+    copied = State.from_snapshot(state.snapshot())
+    copied.bind(state.rules, memory.now)
+    remember(copied, memory)
+    return copied

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.queue.build import NS, job, names, queue, state
+from tests.queue.build import NS, copy_of, job, names, queue, state
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import snapshot
@@ -15,7 +15,6 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import WorkloadChanged
 from webhook.queue.explain import pending
-from webhook.queue.memory import copy_of
 from webhook.queue.model import Admission, PodSetAssignment, Workload
 
 BEGAN = "2026-01-01T00:00:00Z"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.queue.build import NS, give_back
+from tests.queue.build import NS, copy_of, give_back
 from tests.queue.python_rules import KueueRules
 from tests.queue.random_clusters import QUEUES, definitions, jobs, quotas, workloads
 from webhook.offline.laws.checks import without_victims
@@ -17,7 +17,6 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.cycle.nominate import Nomination, Nominator
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadEvicted, WorkloadGone
-from webhook.queue.memory import copy_of
 from webhook.queue.model import Namespace, Requirement, Selector, Snapshot, Workload
 from webhook.queue.pending.queue import PendingQueue, Status
 from webhook.queue.preemption.victim_search import fits, without

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.machines import settings_of
+from tests.queue.build import copy_of
 from tests.queue.living import (
     HOUR,
     MINUTE,
@@ -45,7 +46,6 @@ from webhook.queue.events import (
     WorkloadGone,
 )
 from webhook.queue.explain import pending, position
-from webhook.queue.memory import copy_of
 from webhook.queue.model import (
     AdmissionCheck,
     ClusterQueue,

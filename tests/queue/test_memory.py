@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.queue.build import NS, group, job, names, queue, running, state
+from tests.queue.build import NS, copy_of, group, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.reader import snapshot
 from webhook.policy.queue_rules.files import load_rules, rules_named
@@ -14,7 +14,6 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import explain, pending
-from webhook.queue.memory import copy_of
 from webhook.queue.model import Cohort, History, LocalQueue, PodSet, Preemption, Quota, Workload
 from webhook.queue.quota.accounting import USAGE_BASED
 from webhook.queue.rules import Rules

@@ -13,7 +13,7 @@ from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.documents import read
 from webhook.server.body import DEEPEST, MOST, read_json
-from webhook.server.limits import MIB, PORTS
+from webhook.server.limits import MIB, PAGE, STATE, VISIBILITY, WEBHOOK
 from webhook.server.responses import StatusError
 
 NEEDS = NeedsFacts((Check(user="ann", verb="use"),))
@@ -223,6 +223,9 @@ def test_bodies_of_many_parts_are_not_parsed(body, monkeypatch):
     with pytest.raises(StatusError, match="lists and maps") as refused:
         read_json(body)
     assert refused.value.status == 413
+
+
+PORTS = (WEBHOOK, STATE, VISIBILITY, PAGE)
 
 
 def test_the_ports_together_stay_far_below_the_memory_limit():

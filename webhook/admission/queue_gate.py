@@ -88,11 +88,11 @@ class QueueGate:
         if (at(local, ("spec", "stopPolicy")) or "None") != "None":
             return _let_in(f"queue {name} is stopped; the job waits until it is resumed")
         target = str(at(local, ("spec", "clusterQueue")) or "")
-        line = self._core.state.by_queue.get(target)
-        if line is None:
+        pending_queue = self._core.state.by_queue.get(target)
+        if pending_queue is None:
             return _let_in(f"queue {name}: ClusterQueue {target} does not exist; the job waits for it")
-        if line.inactive:
-            return _let_in(f"queue {name}: ClusterQueue {target} is inactive: {line.inactive}")
+        if pending_queue.inactive:
+            return _let_in(f"queue {name}: ClusterQueue {target} is inactive: {pending_queue.inactive}")
         try:
             workload = self._workload(job, obj, namespace)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -102,7 +102,7 @@ class QueueGate:
         if workload.problem:
             return _let_in(f"queue {name}: {workload.problem}")
         try:
-            place = position_of(self._core.state, line, workload, self._core.rules, self._clock_ms())
+            place = position_of(self._core.state, pending_queue, workload, self._core.rules, self._clock_ms())
         except self._core.rules.failures as error:
             return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
         if place.never:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from webhook.api import amounts
 from webhook.api.snapshot import slices
-from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.background_writes import BackgroundWrites
 from webhook.cluster.controller_context import ControllerContext
@@ -106,7 +106,7 @@ class DecisionWriter:
         started = self._seconds()
         decisions = self._core.decide(now)
         decided = self._seconds()
-        seen = {each.workload: self._find(each.workload) for each in decisions.admitted}
+        seen = {each.workload: self._view.workload(each.workload) for each in decisions.admitted}
         for failed in decisions.failed:
             log.warning("%s is not evicted by a rule that fails: %s", failed.workload, failed.message)
         asked, self._asked = self._asked, []
@@ -115,7 +115,7 @@ class DecisionWriter:
         await self._begin(decisions.ready, self._ready)
         await self._claim(decisions.admitted)
         await self._begin(decisions.admitted, partial(self._admit, seen))
-        self._report.cycle(decisions, decided - started, self._seconds() - decided)
+        self._report.record_round(decisions, decided - started, self._seconds() - decided)
         if self._writes.unknown:
             return self._clock_ms() + SOON_MS
         return self._clock_ms() if not decisions.complete else decisions.next_at
@@ -145,13 +145,13 @@ class DecisionWriter:
 
     async def _admit(self, seen: Mapping[str, Object | None], decision: Admitted) -> None:
         """Write an admission, unless the Workload has changed since it was `seen` by the core."""
-        workload = self._find(decision.workload)
+        workload = self._view.workload(decision.workload)
         is_same = workload is not None and asks_the_same(seen[decision.workload], workload)
         if workload is None or not is_same or not self._fence.is_claimed(decision.workload):
             self._writes.outdated(decision.workload)
             return
         if (
-            (old := self._find(slices.replaced(workload))) is not None
+            (old := self._view.workload(slices.replaced(workload))) is not None
             and holds(old, QUOTA_RESERVED)
             and not holds(old, FINISHED)
         ):
@@ -169,7 +169,7 @@ class DecisionWriter:
                 await self._end_replaced(workload)
 
     async def _ready(self, decision: Admitted) -> None:
-        workload = self._find(decision.workload)
+        workload = self._view.workload(decision.workload)
         if workload is None or holds(workload, ADMITTED) or holds(workload, EVICTED):
             return
         log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
@@ -181,7 +181,7 @@ class DecisionWriter:
 
     async def _end_replaced(self, workload: Object) -> None:
         """Finish the Workload that an admitted one replaces, as both would count, unless the job's reconciler does."""
-        old = self._find(slices.replaced(workload))
+        old = self._view.workload(slices.replaced(workload))
         if old is None or holds(old, FINISHED) or at(old, ("metadata", "ownerReferences")):
             return
         message = f"Replaced to accommodate a workload ({identity(workload)}) due to workload slice aggregation"
@@ -189,16 +189,16 @@ class DecisionWriter:
             self._events.tell(old, REPLACED, message)
 
     async def _preempt(self, decision: Preempted) -> None:
-        preemptor = self._find(decision.preemptor)
+        preemptor = self._view.workload(decision.preemptor)
         queue = self._queue_of(preemptor)
         message = preemption_message(self._view, decision, preemptor, queue)
-        victim = self._find(decision.workload)
+        victim = self._view.workload(decision.workload)
         if await self._stop(decision.workload, PREEMPTED, message, decision.reason.value):
             self._report.workloads.preempted(queue, decision.reason)
             tell_preempted(self._events, preemptor, victim, message, decision.cluster_queue)
 
     async def _evict(self, decision: Evicted) -> None:
-        workload = self._find(decision.workload)
+        workload = self._view.workload(decision.workload)
         if workload is None or holds(workload, EVICTED):
             return
         if (why := deactivation(workload, decision)) is not None:
@@ -225,7 +225,7 @@ class DecisionWriter:
 
     async def _stop(self, key: str, reason: str, message: str, preemption: str, again: int = 0) -> bool:
         """Evict a Workload; return whether that was written now."""
-        workload = self._find(key)
+        workload = self._view.workload(key)
         if workload is None or holds(workload, EVICTED):
             return False
         log.info("%s evicted: %s", key, message)
@@ -270,7 +270,3 @@ class DecisionWriter:
         """Return the ClusterQueue of a Workload's LocalQueue, "" if none."""
         name, namespace = str(at(workload or {}, ("spec", "queueName")) or ""), key_of(workload)[0] if workload else ""
         return str(at(self._view.mirror(LOCAL_QUEUE).get(name, namespace) or {}, ("spec", "clusterQueue")) or "")
-
-    def _find(self, key: str) -> Object | None:
-        namespace, _, name = key.partition("/")
-        return self._view.mirror(WORKLOAD).get(name, namespace)

@@ -86,7 +86,7 @@ class Fence:
         """
         mirror = self._view.mirror(WORKLOAD)
         # The last claimed are those that the former leader was least likely to admit meanwhile.
-        known = chain(map(self._find, reversed(left or ())), mirror.all())
+        known = chain(map(self._view.workload, reversed(left or ())), mirror.all())
         waiting = next((w for w in known if w and not holds(w, QUOTA_RESERVED) and not holds(w, FINISHED)), None)
         if waiting is None:
             return False
@@ -111,7 +111,7 @@ class Fence:
         if left is None:
             waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
         else:
-            waiting = [workload for key in left if (workload := self._find(key)) is not None]
+            waiting = [workload for key in left if (workload := self._view.workload(key)) is not None]
         waiting = [workload for workload in waiting if version_of(workload) != self._caught_up]
         for start in range(0, len(waiting), AT_ONCE):
             await asyncio.gather(*(self.stamp(w, epoch) for w in waiting[start : start + AT_ONCE]))
@@ -135,10 +135,6 @@ class Fence:
             else:
                 return
 
-    def _find(self, key: str) -> Object | None:
-        namespace, _, name = key.partition("/")
-        return self._view.mirror(WORKLOAD).get(name, namespace)
-
     def _stamp(self, key: str) -> str:
         """Return the stamp of a Workload, "" if none."""
-        return str(at(self._find(key) or {}, ("metadata", "annotations", EPOCH)) or "")
+        return str(at(self._view.workload(key) or {}, ("metadata", "annotations", EPOCH)) or "")

@@ -108,17 +108,6 @@ def remember(state: State, memory: Memory) -> None:
     state.ready = {state.by_queue[name].node.tree: None for name in memory.unsettled}
 
 
-def copy_of(state: State) -> State:
-    """Return an independent copy of a state with the same facts and memory, for a what-if."""
-    if state.rules is None:
-        return State.from_snapshot(state.snapshot())
-    memory = memory_of(state)
-    copied = State.from_snapshot(state.snapshot())
-    copied.bind(state.rules, memory.now)
-    remember(copied, memory)
-    return copied
-
-
 def _parked(equivalence: EquivalenceClass) -> ParkedClass:
     return ParkedClass(
         equivalence.verdict,

@@ -61,4 +61,3 @@ PAGE: Final = Limits(
     grace=5.0,
 )  # fmt: skip
 """The page's bodies are tokens."""
-PORTS: Final = (WEBHOOK, STATE, VISIBILITY, PAGE)

@@ -108,7 +108,7 @@ def test_gauges_show_the_queues_that_are_there():
     waits.heard(None, {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}})
     registry = CollectorRegistry()
     report = QueueMetrics(registry)
-    report.tallies(at_once(tally([queue], [door], Known.of([], [], {}), waits)))
+    report.update(at_once(tally([queue], [door], Known.of([], [], {}), waits)))
     cell = {"cohort": "all", "cluster_queue": "cq", "flavor": "f", "resource": "cpu", "replica_role": "standalone"}
     assert registry.get_sample_value("kueue_cluster_queue_nominal_quota", cell) == 2
     assert registry.get_sample_value("kueue_cluster_queue_borrowing_limit", cell) == 1.5
@@ -117,7 +117,7 @@ def test_gauges_show_the_queues_that_are_there():
     pending = {**local, "status": "inadmissible"}
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) == 1, "the flavor is missing"
     assert registry.get_sample_value("kueue_local_queue_status", {**local, "active": "False"}) == 1
-    report.tallies(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts())))
+    report.update(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts())))
     assert registry.get_sample_value("kueue_local_queue_pending_workloads", pending) is None
 
 
@@ -139,14 +139,14 @@ def test_a_cluster_queue_that_is_gone_has_no_series():
     report = QueueMetrics(registry)
     workload = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}
     known = Known.of([], [], {})
-    report.tallies(at_once(tally(both, [], known, WorkloadCounts())))
+    report.update(at_once(tally(both, [], known, WorkloadCounts())))
     for name in ("gone", "stays"):
         report.workloads.admitted(workload, Admitted("n/w", name, ()), NOW_MS)
         report.workloads.evicted({**workload, "status": {"admission": {"clusterQueue": name}}}, "Preempted", NOW_MS)
         report.workloads.preempted(name, Why.IN_CLUSTER_QUEUE)
     before = shown(registry)
     assert {("cluster_queue", "gone"), ("preempting_cluster_queue", "gone")} <= {pair for row in before for pair in row}
-    report.tallies(at_once(tally(both[1:], [], known, WorkloadCounts())))
+    report.update(at_once(tally(both[1:], [], known, WorkloadCounts())))
     assert shown(registry) == {row for row in before if not any("gone" in pair for pair in row)}
     report.workloads.admitted(workload, Admitted("n/w", "gone", ()), NOW_MS)
     labels = {"cluster_queue": "gone", "priority_class": "", "replica_role": "standalone"}
@@ -163,12 +163,12 @@ def test_totals_are_right_after_deletes():
     report = QueueMetrics(registry)
     for workload in waits:
         counts.heard(None, workload)
-    report.tallies(at_once(tally([queue], [door], known, counts)))
+    report.update(at_once(tally([queue], [door], known, counts)))
     for name in ("n/a", "n/b"):
         counts.parked(name, True)
     counts.heard(waits[0], None)
     counts.heard(waits[1], None)
-    report.tallies(at_once(tally([queue], [door], known, counts)))
+    report.update(at_once(tally([queue], [door], known, counts)))
     role = {"replica_role": "standalone"}
     for name, labels in (("", {"cluster_queue": "cq"}), ("local_queue_", {"name": "q", "namespace": "n"})):
         statuses = [{**labels, **role, "status": status} for status in ("active", "inadmissible")]
@@ -181,7 +181,7 @@ def test_a_replica_that_leads_no_more_shows_no_queues():
     registry = CollectorRegistry()
     report = QueueMetrics(registry, "follower")
     report.leads(True)
-    report.tallies(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts())))
+    report.update(at_once(tally([queue], [], Known.of([], [], {}), WorkloadCounts())))
     assert shown(registry)
     report.leads(False)
     assert shown(registry) == set()

@@ -227,7 +227,7 @@ def test_local_queues_are_shown_as_the_settings_say(settings, shown):
     view.mirror(LOCAL_QUEUE).keep(door)
     report.workloads.names = QueueNames(view, settings)
     report.workloads.admitted(held(), Admitted("team-a/w", "cq", ()), 1_767_225_660_000)
-    report.tallies(at_once(tally([queue], [door], Known.of([], [], {}), WorkloadCounts())))
+    report.update(at_once(tally([queue], [door], Known.of([], [], {}), WorkloadCounts())))
     expected = 1 if shown else None
     assert value(registry, "local_queue_admitted_workloads_total", **LOCAL, **RANKED) == expected
     assert value(registry, "local_queue_status", **LOCAL, active="False") == expected
@@ -244,7 +244,7 @@ def test_a_local_queue_that_is_gone_has_no_series():
     view.mirror(LOCAL_QUEUE).keep(door)
     for doors, expected in (([door], 1), ([], None), ([], None)):
         report.workloads.finished(held(RESERVED, ADMITTED), 1.0)
-        report.tallies(at_once(tally([queue], doors, Known.of([], [], {}), WorkloadCounts())))
+        report.update(at_once(tally([queue], doors, Known.of([], [], {}), WorkloadCounts())))
         assert value(registry, "local_queue_finished_workloads_total", **LOCAL, **RANKED) == expected
         view.mirror(LOCAL_QUEUE).drop(door)
     assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) == 3
@@ -280,7 +280,7 @@ def test_gauges_of_trees_and_of_what_waits():
     core.follow(0)
     kinds = {kind: [o for o in objects if o["kind"] == kind] for kind in ("ClusterQueue", "LocalQueue")}
     report, facts = QueueMetrics(registry), at_once(core.facts())
-    report.tallies(at_once(tally(*kinds.values(), Known.of([objects[0]], [], {}), counts, facts)))
+    report.update(at_once(tally(*kinds.values(), Known.of([objects[0]], [], {}), counts, facts)))
     cell, place = {"flavor": "f", "resource": "cpu"}, {"parent_cohort": "low", "root_cohort": "top"}
     for name, labels, expected in (
         ("cluster_queue_info", {**QUEUE, **place}, 1),
@@ -314,7 +314,7 @@ def test_an_admission_counts_in_all_cohorts_above():
         assert value(registry, "cohort_subtree_admitted_workloads_total", cohort=cohort, **RANKED) == 1
     for cohorts in ({"low": None, "top": None}, {"top": None}):
         facts = SimpleNamespace(shares=None, asked={}, usage={}, cohorts=dict.fromkeys(cohorts, PLACE))
-        report.tallies(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts(), facts)))
+        report.update(at_once(tally([], [], Known.of([], [], {}), WorkloadCounts(), facts)))
     assert value(registry, "cohort_subtree_admitted_workloads_total", cohort="low", **RANKED) is None
     assert value(registry, "cohort_subtree_admitted_workloads_total", cohort="top", **RANKED) == 1
 

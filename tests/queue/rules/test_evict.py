@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.queue.build import NS, job, names, queue, running, state
+from tests.queue.build import NS, copy_of, job, names, queue, running, state
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.reader import snapshot
 from webhook.documents import read
@@ -16,7 +16,6 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import DefinitionChanged, WorkloadChanged
 from webhook.queue.explain import pending
-from webhook.queue.memory import copy_of
 from webhook.queue.model import LocalQueue
 from webhook.queue.rules import Rules
 

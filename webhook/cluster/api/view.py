@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.cluster.api.indexes import INDEXES, TRIMS
-from webhook.cluster.api.kinds import LABELS, VERSIONS
+from webhook.cluster.api.kinds import LABELS, VERSIONS, WORKLOAD
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
 from webhook.store.mirror import Listener, Mirror
@@ -71,6 +71,11 @@ class View:
         """Return the mirror of a kind, in any version; an empty one if the kind is not followed."""
         mirror = self._mirrors.get((gvk.group, gvk.kind))
         return Mirror(gvk) if mirror is None else mirror  # not `or`: an empty mirror is false
+
+    def workload(self, key: str) -> Object | None:
+        """Return the Workload `namespace/name`."""
+        namespace, _, name = key.partition("/")
+        return self.mirror(WORKLOAD).get(name, namespace)
 
     def follows(self, gvk: GroupVersionKind) -> bool:
         """Return whether a kind is followed."""

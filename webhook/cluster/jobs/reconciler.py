@@ -60,7 +60,6 @@ POLL: Final = 1.0
 """Seconds between two looks at pods that have to end."""
 LATER: Final = 30.0
 """Seconds until a write that the API server refused is tried again: something must change first."""
-NOT_TIDY: Final = frozenset({JobStep.NONE, JobStep.WAIT})
 
 
 class Reconciler:

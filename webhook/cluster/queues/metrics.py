@@ -54,7 +54,7 @@ class QueueMetrics:
         if self._role != "standalone":
             self._role = "leader" if yes else "follower"
 
-    def cycle(self, decisions: Decisions, deciding: float, writing: float) -> None:
+    def record_round(self, decisions: Decisions, deciding: float, writing: float) -> None:
         """Record a round, and the seconds that it took to decide and to write."""
         result = "success" if decisions.admitted else "inadmissible"
         self._attempts.labels(result, self._role).inc()
@@ -63,7 +63,7 @@ class QueueMetrics:
         if self.traced is not None:
             self.traced(decisions, round(1000 * (deciding + writing)))
 
-    def tallies(self, counts: QueueCounts) -> None:
+    def update(self, counts: QueueCounts) -> None:
         """Update the gauges from the counts; series of deleted queues are removed."""
         names = self.workloads.names
         shown = {

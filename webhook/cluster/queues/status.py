@@ -90,41 +90,42 @@ def tally(
     for queue in cluster_queues:
         by_name[key_of(queue)[1]] = _cluster_queue(queue, known)
         yield
-    doors, targets = {}, {}
+    counted_locals: dict[str, QueueCount] = {}
+    targets: dict[str, str] = {}
     for queue in local_queues:
         key = "/".join(key_of(queue))
         targets[key] = target = str(at(queue, ("spec", "clusterQueue")) or "")
-        doors[key] = _local_queue(queue, key, target, by_name.get(target))
+        counted_locals[key] = _local_queue(queue, key, target, by_name.get(target))
         yield
     for (local, holder), count in list(workloads.by_way.items()):
         target = targets.get(local, "")
         # as in Kueue, a LocalQueue without a ClusterQueue has no counts
-        door = doors.get(local) if target in by_name else None
-        for counted in (door, by_name.get(holder or target)):
+        local_queue = counted_locals.get(local) if target in by_name else None
+        for counted in (local_queue, by_name.get(holder or target)):
             if counted is not None:
                 counted.add(count)
         yield
     for local, number in list(workloads.inadmissible.items()):
         if (target := targets.get(local, "")) in by_name:
-            number = min(number, doors[local].pending)
+            number = min(number, counted_locals[local].pending)
             by_name[target].inadmissible += number
-            doors[local].inadmissible += number
-    for queue_count in (*by_name.values(), *doors.values()):
+            counted_locals[local].inadmissible += number
+    for queue_count in (*by_name.values(), *counted_locals.values()):
         if queue_count.activity.status != "active":
             queue_count.inadmissible = queue_count.pending
-    _add_facts(by_name, doors, facts)
-    return QueueCounts(by_name, doors, facts)
+    _add_facts(by_name, counted_locals, facts)
+    return QueueCounts(by_name, counted_locals, facts)
 
 
-def _add_facts(queues: dict[str, QueueCount], doors: dict[str, QueueCount], facts: QueueFacts) -> None:
+def _add_facts(queues: dict[str, QueueCount], local_queues: dict[str, QueueCount], facts: QueueFacts) -> None:
     for name, count in queues.items():
         count.share = None if facts.shares is None else facts.shares.cluster_queues.get(name, 0.0)
     for name, asked in facts.asked.items():
-        if (door := doors.get(name)) is not None and (queue := queues.get(door.target)) is not None:
+        if (local := local_queues.get(name)) is not None and (queue := queues.get(local.target)) is not None:
             queue.asked.update(asked)
     for name, usage in facts.usage.items():
-        if name in doors:
-            doors[name].usage = usage
+        if name in local_queues:
+            local_queues[name].usage = usage
 
 
 def _cluster_queue(queue: Object, known: Known) -> QueueCount:

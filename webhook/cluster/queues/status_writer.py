@@ -70,12 +70,12 @@ class StatusWriter:
         """Update the status of every queue that the core knows, and the finalizers of what they use."""
         if not self._is_due():
             return
-        queues, doors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
+        queues, local_queues = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
         flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
         facts = await in_slices(self._core.facts())
-        counts = await in_slices(tally(queues, doors, known, self._counts, facts))
-        self._report.tallies(counts)
+        counts = await in_slices(tally(queues, local_queues, known, self._counts, facts))
+        self._report.update(counts)
         stamp, time_slice = self._writer.stamp(), Slice()
         for queue in queues:
             await time_slice.give_way()
@@ -83,12 +83,12 @@ class StatusWriter:
             if self._core.knows(name, local=False):
                 used = self._core.used(name, self._last, local=False)
                 await self._write(queue, status_of(queue, counts.cluster_queues[name], stamp, used, local=False))
-        for door in doors:
+        for queue in local_queues:
             await time_slice.give_way()
-            name = "/".join(key_of(door))
+            name = "/".join(key_of(queue))
             if self._core.knows(name, local=True):
                 used = self._core.used(name, self._last, local=True)
-                await self._write(door, status_of(door, counts.local_queues[name], stamp, used, local=True))
+                await self._write(queue, status_of(queue, counts.local_queues[name], stamp, used, local=True))
         for cohort in self._view.mirror(COHORT).all():
             await self._write(cohort, with_share(cohort, facts.shares))
         await self._mark_and_let_go(counts)

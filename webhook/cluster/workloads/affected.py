@@ -29,12 +29,14 @@ def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
     classes = {name for kind, _, name in causes if kind == WORKLOAD_CLASS.kind}
     if not queues and not classes:
         return keys
-    doors = {key_of(door) for door in view.mirror(LOCAL_QUEUE).all() if at(door, ("spec", "clusterQueue")) in queues}
+    local_queues = {
+        key_of(local) for local in view.mirror(LOCAL_QUEUE).all() if at(local, ("spec", "clusterQueue")) in queues
+    }
 
     def concerns(workload: Object) -> bool:
-        door = key_of(workload)[0], at(workload, ("spec", "queueName"))
+        local_queue = key_of(workload)[0], at(workload, ("spec", "queueName"))
         holder, class_ = ("status", "admission", "clusterQueue"), ("spec", "priorityClassRef", "name")
-        return door in doors or at(workload, holder) in queues or at(workload, class_) in classes
+        return local_queue in local_queues or at(workload, holder) in queues or at(workload, class_) in classes
 
     keys += yield from _named(view.mirror(WORKLOAD).all(), concerns)
     return keys

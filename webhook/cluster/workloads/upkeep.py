@@ -149,7 +149,7 @@ class Upkeep:
         time_slice = Slice()
         for key in due:
             await time_slice.give_way(SLICE)
-            workload = self._find(key)
+            workload = self._view.workload(key)
             if workload is not None and conditions_of(workload):
                 await self._try(key, workload)
             else:
@@ -158,7 +158,7 @@ class Upkeep:
             await time_slice.give_way(SLICE)
             self._turn = next(iter(self._waiting))
             del self._waiting[self._turn]
-            if (workload := self._find(self._turn)) is not None:
+            if (workload := self._view.workload(self._turn)) is not None:
                 await self._try(self._turn, workload)
             self._turn = ""
 
@@ -172,16 +172,12 @@ class Upkeep:
             await time_slice.give_way()
             key, began = next(iter(self._new)), self._seconds()
             del self._new[key]
-            if (workload := self._find(key)) is None:
+            if (workload := self._view.workload(key)) is None:
                 continue
             await self._try(key, workload)
             others = len(self._core.under_way)
-            if others and self._find(key) is not workload:  # the view has the answer to a write
+            if others and self._view.workload(key) is not workload:  # the view has the answer to a write
                 await sleep(max(0.0, others * FIRST - (self._seconds() - began)))
-
-    def _find(self, key: str) -> Object | None:
-        namespace, _, name = key.partition("/")
-        return self._view.mirror(WORKLOAD).get(name, namespace)
 
     async def _try(self, key: str, workload: Object) -> None:
         """Process a Workload; failures are retried."""

@@ -161,7 +161,7 @@ def _row(
     state: State, node: TreeNode, columns: Mapping[FlavorResource, int], tally: QueueTally, amounts: TreeAmounts
 ) -> QuotaNode:
     queue = node.definition if isinstance(node.definition, ClusterQueue) else None
-    line = state.by_queue.get(node.name) if queue is not None else None
+    pending_queue = state.by_queue.get(node.name) if queue is not None else None
     return QuotaNode(
         node.name,
         "cohort" if queue is None else "queue",
@@ -171,7 +171,7 @@ def _row(
         max(0, tally.pending - tally.active),
         tally.reserving,
         tally.admitted,
-        amounts.tree.failure or (line.inactive if line is not None else ""),
+        amounts.tree.failure or (pending_queue.inactive if pending_queue is not None else ""),
         str(queue.queueing_strategy) if queue is not None else "",
         tuple(_cells(state, node, columns, tally, amounts)),
     )

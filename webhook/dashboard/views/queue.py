@@ -11,7 +11,7 @@ from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import column_rows, columns_of, queue_node
 from webhook.dashboard.views.rows import Named, Rows, Sees, jobs_of
 from webhook.queue.explain import Gathered, explain
-from webhook.queue.pending.queue import Entry, PendingQueue, Status
+from webhook.queue.pending.queue import Entry, PendingQueue
 
 EXPLAINED = 10
 """Rows between two pauses."""
@@ -39,15 +39,15 @@ class QueuePast:
 def queue_view(sources: Sources, name: str, wanted: Wanted, sees: Sees, past: QueuePast) -> Pass[QueueView | None]:
     """Yield a queue with the part of its lists that is wanted; None where there is none of this name."""
     state = sources.state
-    line = state.by_queue.get(name)
+    queue = state.by_queue.get(name)
     node = queue_node(state, sources.counts, name)
-    if line is None or node is None:
+    if queue is None or node is None:
         return None
     yield
     shown = _shown(sees, wanted.namespace)
     made = Rows(sources, Named(jobs_of(sources), sees))
-    running = yield from _running(made, line, wanted, shown)
-    waiting = yield from _waiting(made, line, wanted, shown)
+    running = yield from _running(made, queue, wanted, shown)
+    waiting = yield from _waiting(made, queue, wanted, shown)
     finished = yield from _finished(made, past.ended, shown)
     local_queues = tuple(sorted(key for key, queue in state.local_queues.items() if queue.cluster_queue == name))
     seen = tuple(key for key in local_queues if sees(key.partition("/")[0]))
@@ -63,8 +63,8 @@ def _shown(sees: Sees, namespace: str) -> Callable[[Entry], bool]:
     return lambda entry: sees(entry.workload.namespace)
 
 
-def _running(made: Rows, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
-    holders = yield from in_order(list(line.holders.values()), lambda entry: (_reserved_at(entry), entry.key))
+def _running(made: Rows, queue: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
+    holders = yield from in_order(list(queue.holders.values()), lambda entry: (_reserved_at(entry), entry.key))
     found = yield from _chosen(holders, shown)
     rows = []
     for pause, (_, entry) in every(found[wanted.running_offset :][: wanted.limit], EXPLAINED):
@@ -76,27 +76,27 @@ def _running(made: Rows, line: PendingQueue, wanted: Wanted, shown: Callable[[En
 
 def waiting_keys(sources: Sources, name: str, wanted: Wanted, sees: Sees) -> Pass[list[str]]:
     """Yield the pending workloads of the same part of a queue's list, as `namespace/name`."""
-    line = sources.state.by_queue.get(name)
-    if line is None:
+    queue = sources.state.by_queue.get(name)
+    if queue is None:
         return []
-    _, found = yield from _in_line(line, _shown(sees, wanted.namespace))
+    _, found = yield from _in_order(queue, _shown(sees, wanted.namespace))
     return [entry.key for _, entry in found[wanted.offset :][: wanted.limit]]
 
 
-def _in_line(line: PendingQueue, shown: Callable[[Entry], bool]) -> Pass[tuple[int, list[tuple[int, Entry]]]]:
+def _in_order(queue: PendingQueue, shown: Callable[[Entry], bool]) -> Pass[tuple[int, list[tuple[int, Entry]]]]:
     """Count what waits in a queue, and give what is shown of it, in its order with the positions."""
-    place = line.place_of()
+    place = queue.place_of()
     # one that goes elsewhere between two steps has no place here any more
-    entries = yield from in_order(list(line.waiting()), lambda entry: place(entry) if _waits(entry, line) else ())
-    entries = [entry for entry in entries if _waits(entry, line)]
+    entries = yield from in_order(list(queue.waiting()), lambda entry: place(entry) if queue.has_waiting(entry) else ())
+    entries = [entry for entry in entries if queue.has_waiting(entry)]
     return len(entries), (yield from _chosen(entries, shown))
 
 
-def _waiting(made: Rows, line: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
-    total, found = yield from _in_line(line, shown)
+def _waiting(made: Rows, queue: PendingQueue, wanted: Wanted, shown: Callable[[Entry], bool]) -> Pass[WorkloadPage]:
+    total, found = yield from _in_order(queue, shown)
     gathered, rows = Gathered(), []
     for pause, (position, entry) in every(found[wanted.offset :][: wanted.limit], EXPLAINED):
-        if _waits(entry, line):
+        if queue.has_waiting(entry):
             rows.append(made.waiting(entry, gathered, position))
         if pause:
             yield
@@ -111,10 +111,6 @@ def _finished(made: Rows, ended: Sequence[str], shown: Callable[[Entry], bool]) 
         if pause:
             yield
     return WorkloadPage(len(entries), len(rows), 0, tuple(rows))
-
-
-def _waits(entry: Entry, line: PendingQueue) -> bool:
-    return entry.pending_queue is line and entry.status == Status.WAITING
 
 
 def _chosen(entries: list[Entry], shown: Callable[[Entry], bool]) -> Pass[list[tuple[int, Entry]]]:

@@ -17,7 +17,7 @@ from webhook.dashboard.sources import Sources
 from webhook.queue.explain import jobs_ahead
 from webhook.queue.forecast import Start, concerned, facts_at, starts
 from webhook.queue.model import Snapshot
-from webhook.queue.pending.queue import Entry, PendingQueue, Status
+from webhook.queue.pending.queue import Entry, PendingQueue
 
 JOBS: Final = 500
 """Workloads that are copied, at most."""
@@ -79,10 +79,10 @@ class Forecasts:
     def _facts(self, queue: str, keys: Sequence[str]) -> Pass[_Facts]:
         """Copy what runs, and the first that wait in each queue; those that are further behind are too many to tell."""
         state = self.sources.state
-        line = state.by_queue.get(queue)
-        if line is None:
+        pending_queue = state.by_queue.get(queue)
+        if pending_queue is None:
             return _Facts(Snapshot(), dict.fromkeys(keys, Start(None)))
-        queues = concerned(state, line)
+        queues = concerned(state, pending_queue)
         work = {entry.key: entry for one in queues for entry in one.holders.values()}
         yield
         each = max(1, (JOBS - len(work)) // len(queues))
@@ -91,7 +91,7 @@ class Forecasts:
         for one in queues:
             entries = yield from in_order(list(one.waiting()), _order(one))
             for pause, (place, entry) in every(enumerate(entries)):
-                if place < each and _waits(entry, one):
+                if place < each and one.has_waiting(entry):
                     work[entry.key] = entry
                 elif entry.key in wanted:
                     late[entry.key] = Start(None, jobs_ahead(place))
@@ -101,10 +101,6 @@ class Forecasts:
         return _Facts(facts_at(state, queues, work.values()), late)
 
 
-def _order(line: PendingQueue) -> Callable[[Entry], tuple[object, ...]]:
-    place = line.place_of()
-    return lambda entry: place(entry) if _waits(entry, line) else ()
-
-
-def _waits(entry: Entry, line: PendingQueue) -> bool:
-    return entry.pending_queue is line and entry.status == Status.WAITING
+def _order(pending_queue: PendingQueue) -> Callable[[Entry], tuple[object, ...]]:
+    place = pending_queue.place_of()
+    return lambda entry: place(entry) if pending_queue.has_waiting(entry) else ()

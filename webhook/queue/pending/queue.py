@@ -243,6 +243,10 @@ class PendingQueue:
         self.positions: Positions[Entry] | None = None
         self.spares = False
 
+    def has_waiting(self, entry: Entry) -> bool:
+        """Return whether an entry waits here."""
+        return entry.pending_queue is self and entry.status == Status.WAITING
+
     def push(self, entry: Entry, seq: int) -> None:
         """Add a waiting entry; its parked class becomes active if the entry comes before the one that did not fit."""
         equivalence = entry.equivalence
