@@ -186,7 +186,7 @@ _JOBS: Final = (
     Feature(
         "annotations of Workloads",
         FeatureState.OTHER,
-        "sluice.dev/arrival and sluice.dev/spec-digest in addition to Kueue's: a new leader continues from them",
+        "sluice.dev/arrival, /spec-digest and /renewed in addition to Kueue's: a new leader continues from them",
         "tests/cluster/test_change_of_leader.py",
     ),
     Feature(
