@@ -15,7 +15,7 @@ pytestmark = pytest.mark.cluster
 STATEFUL_SET = yaml.safe_load("""
 apiVersion: apps/v1
 kind: StatefulSet
-metadata: {name: again, namespace: default}
+metadata: {name: again, namespace: sent-again}
 spec:
   replicas: 0
   serviceName: again
@@ -34,26 +34,32 @@ spec:
 CRON_JOB = yaml.safe_load("""
 apiVersion: batch/v1
 kind: CronJob
-metadata: {name: again, namespace: default}
+metadata: {name: again, namespace: sent-again}
 spec:
   schedule: "0 2 * * *"
   suspend: true
   jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}
 """)
 USER = "sluice.dev/user"
+SPACE = "sent-again"
 
 
 @pytest.fixture(scope="module")
 def native(control_plane: ControlPlane):
-    """The native forms of the policies, in force."""
+    """The native forms of the policies, in force in a namespace of their own: other tests share the API server."""
     folders = [str(ROOT / "policies" / name) for name in ("suspend-serving", "job-user")]
     names = ("serving-keeps-requests-statefulsets", "job-user-of-cronjobs")
     made = yaml.safe_load_all(invoke(generate_command, "native", *folders).stdout)
     mine = [d for d in made if d["metadata"]["name"].startswith(names)]
     assert len(mine) == 4
+    control_plane.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}})
     for document in mine:
+        if document["kind"].endswith("Binding"):
+            here = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [SPACE]}
+            selector = document["spec"].setdefault("matchResources", {}).setdefault("namespaceSelector", {})
+            selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), here]
         control_plane.client.create(document)
-    probe = {**CRON_JOB, "metadata": {"name": "probe", "namespace": "default"}}
+    probe = {**CRON_JOB, "metadata": {"name": "probe", "namespace": SPACE}}
     control_plane.wait("they are in force", lambda: user_of(control_plane.client.create(probe, dry_run=True)))
     yield
     for document in mine:
