@@ -20,12 +20,17 @@ def amount(resource: str, value: str | float) -> int:
 
 def from_nanos(resource: str, nanos: int) -> int:
     """Return billionths of a unit as the core's number, rounded up (Quantity's MilliValue and Value)."""
-    return -(-nanos // (10**6 if resource == "cpu" else 10**9))
+    return -(-nanos // _unit(resource))
 
 
 def to_nanos(resource: str, number: int) -> int:
     """Return the core's number as billionths of a unit."""
-    return number * (10**6 if resource == "cpu" else 10**9)
+    return number * _unit(resource)
+
+
+def _unit(resource: str) -> int:
+    """Return the billionths of the core's unit."""
+    return 10**6 if resource == "cpu" else 10**9
 
 
 def text(resource: str, number: int) -> str:
@@ -43,7 +48,7 @@ def usage_text(resource: str, number: float) -> str:
     """Write decayed usage, in the core's unit, to a billionth of a unit; what is large to the unit."""
     if number >= EXACT:
         return text(resource, round(number))
-    nanos = round(number * (10**6 if resource == "cpu" else 10**9))
+    nanos = round(number * _unit(resource))
     return f"{nanos}n" if nanos % 10**9 else str(nanos // 10**9)
 
 

@@ -30,6 +30,7 @@ def requeue(
     inside, answer = namespace or namespace_of(kubeconfig, context), Confirmation(dry_run, yes)
 
     async def do(store: ObjectStore) -> None:
+        confirmed = answer
         if holds(await steering.workload_of(store, workload, inside), "QuotaReserved"):
             change = await steering.of_workload(store, workload, inside, active=False)
             told = f"Workload {inside}/{change.name} is evicted, and is pending again when its pods are gone"
@@ -38,10 +39,8 @@ def requeue(
             if dry_run:
                 return
             await _released(store, change)
-            again = await steering.of_workload(store, workload, inside, active=True)
-            await Confirmation(dry_run, yes=True).confirm(store, again)
-            return
-        await answer.confirm(store, await steering.of_workload(store, workload, inside, active=True))
+            confirmed = replace(answer, yes=True)
+        await confirmed.confirm(store, await steering.of_workload(store, workload, inside, active=True))
 
     ask("requeue", do, kubeconfig, context)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -116,16 +116,16 @@ def simulate(
         if not arrivals:
             click.echo(f"sluice simulate: no jobs in {trace}", err=True)
             sys.exit(exits.NOTHING_TO_RUN)
-        runs = [(queues, s) for s in compare or ("+".join(within.rules),)]
-        if compare_queues:
-            runs.append((_queues((str(compare_queues),), within), runs[0][1]))
-        tried = [queues, runs[-1][0]] if compare_queues else [queues]
-        told = (unknown_names(given.snapshot, given.counted(arrivals), str(trace)) for given in tried)
+        tried = [queues, *([_queues((str(compare_queues),), within)] if compare_queues else [])]
+        counted = [given.counted(arrivals) for given in tried]
+        told = (unknown_names(q.snapshot, jobs, str(trace)) for q, jobs in zip(tried, counted, strict=True))
         if wrong := list(chain.from_iterable(told)):
             raise SourceError(wrong)
         queue_files = [Path(name) for name in files if name != "-"] + ([compare_queues] if compare_queues else [])
         with readable(lambda: read_files(queue_files).documents):
-            outcomes = [_run(q, arrivals, s, begin, _name(i, s, compare_queues)) for i, (q, s) in enumerate(runs)]
+            chosen = compare or ("+".join(within.rules),)
+            runs = [(q, jobs, rules) for q, jobs in zip(tried, counted, strict=True) for rules in chosen]
+            outcomes = [_run(*run, begin, _name(i, run[2], compare_queues)) for i, run in enumerate(runs)]
     except (SourceError, ConversionError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
@@ -170,12 +170,11 @@ def _queues(files: tuple[str, ...], within: Repository) -> SimulatedQueues:
     return SimulatedQueues(replace(queues, workloads=()), within.settings_for(objects))  # the trace has the jobs
 
 
-def _run(queues: SimulatedQueues, arrivals: tuple[Arrival, ...], names: str, begin: int, name: str) -> SimulationResult:
+def _run(queues: SimulatedQueues, arrivals: Sequence[Arrival], names: str, begin: int, name: str) -> SimulationResult:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=len(arrivals))
         rules = queue_rules(repository((), names.split("+")), queues.settings)
-        counted = queues.counted(arrivals)
         return virtual.simulate(
-            queues.snapshot, counted, rules, name, lambda done: bar.update(task, completed=done), begun=begin
+            queues.snapshot, arrivals, rules, name, lambda done: bar.update(task, completed=done), begun=begin
         )

@@ -92,8 +92,8 @@ def run(
     arriving = [] if files else jobs_of(obj for path, found in sent if path.stem == ARTICLE for obj in found)
     plan = RunPlan(there, sent, arriving, seconds, once=once, verbose=verbose)
     story = Story(len(paths), following, arriving=bool(arriving))
-    config = replace(_in_force(policies, rules), listen=listen, ui_listen=ui_listen)
-    config = replace(config, queues=settings or config.queues)
+    config = _in_force(policies, rules)
+    config = replace(config, listen=listen, ui_listen=ui_listen, queues=settings or config.queues)
     try:
         with tempfile.TemporaryDirectory(prefix="sluice-") as made:  # others may not look into it
             config = replace(config, cert_dir=Path(cert_dir or made).resolve())
