@@ -22,6 +22,8 @@ from webhook.journal.users import UserNames
 from webhook.policy.loading.shipped import located
 
 PREFIX: Final = "SLUICE_"
+REPOSITORY: Final = ".sluice.yaml"
+"""The configuration of a repository of policies, in its folder."""
 UNKNOWN, WRONG = "CFG001", "CFG002"
 
 
@@ -171,6 +173,12 @@ def load(
     if findings:
         raise SourceError(findings)
     return _absolute(Config(**values, queues=replace(base, **queues)))
+
+
+def settings_of_file(file: Path) -> QueueSettings | None:
+    """Return what a configuration says of the queues; None where it says nothing. Raises SourceError."""
+    said = load(file, {}, {}).queues
+    return said if said != QueueSettings() else None
 
 
 def queue_settings(config: Config) -> QueueSettings:

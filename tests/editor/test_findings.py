@@ -41,6 +41,49 @@ def test_the_same_findings_as_lint(tmp_path, example):
     assert found == wanted
 
 
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: q}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: i, resources: {requests: {memory: 1Gi, cpu: 1}}}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: q, namespace: team-a}
+spec: {clusterQueue: cq}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cq}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - {coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 1}]}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("resources: {excludeResourcePrefixes: [memory]}", []),
+        ("mode: embedded", ["QUE027"]),
+        ("resources: [", ["QUE027"]),
+    ],
+)
+def test_queues_are_as_the_repository_has_them(tmp_path, text, codes):
+    """Its `.sluice.yaml` says which resources count; one that cannot be read says nothing."""
+    (tmp_path / ".sluice.yaml").write_text(text)
+    (tmp_path / "all.yaml").write_text(JOB)
+    workspace = Workspace((tmp_path,))
+    list(workspace.load())
+    found = findings_of(workspace, tmp_path / "all.yaml", NOW).findings
+    assert [finding.code for finding in found if finding.code == "QUE027"] == codes
+
+
 def test_a_text_that_cannot_be_read_keeps_what_was_known(tmp_path):
     workspace = Workspace((tmp_path,))
     workspace.write(tmp_path / "a.yaml", "kind: Pod\napiVersion: v1\n")

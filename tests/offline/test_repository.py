@@ -12,6 +12,7 @@ from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.policies.dry_run import dry_run_command
 from webhook.cli.commands.policies.explain import explain_command
+from webhook.cli.commands.policies.lint import lint_command
 from webhook.cli.commands.policies.replay import replay_command
 from webhook.cli.commands.policies.test import test as suites_command
 from webhook.cli.commands.queues.plan import plan
@@ -93,6 +94,14 @@ def test_rules_of_the_file_are_in_force(here, name):
     assert open_ in invoke(command, *arguments).stdout
 
 
+ASKS_MEMORY = """apiVersion: sluice.dev/v1alpha1
+kind: Suite
+policies: [sluice.dev/gpu-integer]
+namespace: {name: team-a, labels: {sluice.dev/managed: "true"}}
+cluster: [../cluster.yaml]
+cases:
+- {name: admitted, object: ../job.yaml, expect: {queue: {decision: admitted}}}
+"""
 KUEUE = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -119,6 +128,13 @@ def test_settings_of_the_queues_hold_for_all(here, settings):
         assert (done.exit_code, "no quota for memory" in done.stdout) == (exits.FAILED if counts else 0, counts)
     planned = invoke(plan, "-f", "cluster.yaml", "-f", "job.yaml").stdout
     assert ("memory unavailable" in planned, "1 admitted" in planned) == (counts, not counts)
+    linted = invoke(lint_command, "cluster.yaml", "job.yaml", "--only", "QUE027")
+    assert (linted.exit_code, "requests memory" in linted.stdout) == (exits.FAILED if counts else 0, counts)
+    Path("suites/suite.yaml").write_text(ASKS_MEMORY)
+    tested = invoke(suites_command, "suites")
+    assert (tested.exit_code, "memory unavailable" in tested.stdout) == (exits.FAILED if counts else 0, counts), (
+        tested.stdout
+    )
     simulated = invoke(simulate, "trace.csv", "-f", "cluster.yaml")
     assert (simulated.exit_code, "TRACE003" in simulated.stderr) == (exits.BAD_INPUT if counts else 0, counts)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cli.paths import shorter
-from webhook.config import load
+from webhook.config import REPOSITORY, load
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import then
@@ -25,7 +25,7 @@ from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_by_settings, rules_configured
 from webhook.queue.rules import Rules
 
-FILE: Final = Path(".sluice.yaml")
+FILE: Final = Path(REPOSITORY)
 POLICIES: Final = (Path("policies"),)
 """Where policies are when neither an option nor the file says."""
 

@@ -36,7 +36,7 @@ def findings_of(workspace: Workspace, path: Path, now: datetime) -> LintReport:
     if parsed.wrong:
         return LintReport(parsed.wrong)
     rules = QUICK if workspace.is_read else OF_ONE_FILE
-    report = lint(Files(tuple(workspace.around(path)), ()), now, rules)
+    report = lint(Files(tuple(workspace.around(path)), ()), now, rules, workspace.settings)
     mine = tuple(finding for finding in report.findings if finding.place.file == str(path))
     return LintReport(mine, tuple(edit for edit in report.edits if edit.document.file == str(path)))
 

@@ -139,6 +139,7 @@ class EditorServer(LanguageServer):
 
     async def lint(self) -> None:
         """Run `sluice lint` over the folders, and publish what it finds in each file."""
+        self.policies.read_settings()
         for folder in self.policies.folders:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "webhook.cli.main", "lint", "-o", "json", "."),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webhook import documents
+from webhook.api.configuration.sections import QueueSettings
+from webhook.config import REPOSITORY, settings_of_file
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.files import expand, text_of
@@ -32,15 +34,23 @@ class Workspace:
     files: dict[Path, Parsed] = field(default_factory=dict)
     is_read: bool = True
     """False while files of the folders have not been read yet."""
+    settings: QueueSettings | None = None
+    """Of the queues, as the first `.sluice.yaml` of the folders that says something has them."""
 
     def load(self) -> Iterator[Path]:
         """Read the files of the folders from the disk, one with each step; what is open stays as it is written."""
         self.is_read = False
+        self.read_settings()
         for path in [path for folder in self.folders for path in expand(folder)]:
             if path not in self.files:
                 self.reread(path)
                 yield path
         self.is_read = True
+
+    def read_settings(self) -> None:
+        """Read what the folders say of the queues. A file that cannot be read says nothing: `lint` tells."""
+        found = (_settings_in(folder) for folder in self.folders)
+        self.settings = next((settings for settings in found if settings is not None), None)
 
     def reread(self, path: Path) -> None:
         """Read one file from the disk, or forget it where it is gone."""
@@ -81,6 +91,13 @@ class Workspace:
         names = {name for document in own for entry in entries(document) for name in _names(entry.value)}
         others = (d for at, parsed in self.files.items() if at != path for d in parsed.documents)
         return [*own, *(d for d in others if _concerns(d, names))]
+
+
+def _settings_in(folder: Path) -> QueueSettings | None:
+    try:
+        return settings_of_file(folder / REPOSITORY)
+    except SourceError:
+        return None
 
 
 def _concerns(document: Document, names: set[str]) -> bool:

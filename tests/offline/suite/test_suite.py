@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tests.policy import support
 from tests.shared import ROOT
 from webhook.cli.commands.policies.test import test as command
+from webhook.offline.suite.run_suite import RunOptions
 from webhook.offline.suite.session import SessionOptions, run_session
 from webhook.offline.suite.suite_file import suites_of
 
@@ -278,7 +279,7 @@ def test_a_policy_is_covered_however_suites_name_it(monkeypatch):
     """By folder, by `..` and by reference: what one suite runs is run for all, wherever the command is started."""
     monkeypatch.chdir(ROOT)
     folders = ("job-user", "library/user-quota", "queue/user-caps")
-    session = run_session([Path("policies", folder) for folder in folders], SessionOptions(examples=0))
+    session = run_session([Path("policies", folder) for folder in folders], SessionOptions(RunOptions(examples=0)))
     assert {branch.policy for branch in session.branches} >= {"job-user", "job-user-stays"}
     assert [branch.finding.render() for branch in session.missed] == []
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
 from webhook.offline.lint.context import Edit, LintRule, context_of
@@ -25,15 +26,21 @@ class LintReport:
 
 
 def lint(
-    files: Files, now: datetime, rules: Sequence[LintRule] = RULES, *, library: bool = False, jobs: int | None = 1
+    files: Files,
+    now: datetime,
+    rules: Sequence[LintRule] = RULES,
+    settings: QueueSettings | None = None,
+    *,
+    library: bool = False,
+    jobs: int | None = 1,
 ) -> LintReport:
     """Run the rules over what was read. What could not be read is a finding like the others.
 
     In a `library` what is not there may be in the cluster, and an error is only what the API server refuses. `jobs` is
-    the number of processes; None takes as many as are worth it.
+    the number of processes; None takes as many as are worth it. `settings` are the repository's of the queues.
     """
     bundle, wrong = loaded(files.documents)
-    context = context_of(files.documents, now, bundle)
+    context = context_of(files.documents, now, bundle, settings)
     findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
     shares = WorkSplit(context, [r for r in rules if r.code in ALONE], process_count(len(bundle.policies), jobs))

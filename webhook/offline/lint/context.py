@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from webhook.api.configuration.read import settings_among
+from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document, Path
 from webhook.kube.gvk import GroupVersionKind, gvk_of
@@ -125,6 +127,8 @@ class LintContext:
     now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
     bundle: Bundle = EMPTY
     """The policies that could be loaded."""
+    settings: QueueSettings | None = None
+    """Of the queues: what a Configuration among the subjects says, else the repository; None where neither does."""
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What one rule found out and another one needs as well."""
 
@@ -138,13 +142,19 @@ class LintContext:
         return {s.name for s in self.of(group, kind) if namespace is None or s.namespace == namespace}
 
 
-def context_of(documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY) -> LintContext:
-    """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out."""
+def context_of(
+    documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY, settings: QueueSettings | None = None
+) -> LintContext:
+    """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out.
+
+    `settings` of the queues hold where no document is a Configuration.
+    """
     subjects = tuple(subject for document in documents for subject in subjects_of(document))
     kinds: dict[tuple[str, str], list[Subject]] = {}
     for subject in subjects:
         kinds.setdefault((subject.gvk.group, subject.gvk.kind), []).append(subject)
-    return LintContext(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle)
+    settings = settings_among(subject.value for subject in subjects) or settings
+    return LintContext(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle, settings)
 
 
 def subjects_of(document: Document) -> Iterator[Subject]:

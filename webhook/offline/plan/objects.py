@@ -61,7 +61,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
     ranges: dict[str, list[Object]] = defaultdict(list)
     for limit_range in by_kind["LimitRange"]:
         ranges[limit_range["metadata"]["namespace"]].append(limit_range)
-    doors = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
+    local_queues = {(q["metadata"]["namespace"], q["metadata"]["name"]) for q in by_kind["LocalQueue"]}
     spaces = {space["metadata"]["name"]: space for space in by_kind["Namespace"]}
     owned = {key for w in by_kind["Workload"] for key in (_key(w), *owners_of(w))}
     settings = settings_among(objects) or settings or QueueSettings()
@@ -77,7 +77,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
             if job.queue is not None:
                 by_parts.append(f"{obj['kind']} {space}/{name}")
             continue
-        fallback = DEFAULT_QUEUE if (space, DEFAULT_QUEUE) in doors else ""
+        fallback = DEFAULT_QUEUE if (space, DEFAULT_QUEUE) in local_queues else ""
         no_default = stored or (bool(job.kind.gate) and not settings.switches[PODS_TAKE_DEFAULT])
         queue = job.queue or ("" if no_default else _of_namespace(spaces.get(space)) or fallback)
         if not queue and not settings.manage_jobs_without_queue_name:

@@ -18,7 +18,7 @@ from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_by_setting
 from webhook.queue.rules import Rules
 
 RulesFor = Callable[[QueueSettings | None], Rules]
-"""Gives the queue's rules, as a Configuration among the objects of a case has them, if there is one."""
+"""Gives the queue's rules as settings of the queues have them, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,28 @@ def rules_of(bundle: Bundle, others: Sequence[str] = (), settings: QueueSettings
     return rules_by_settings(bundle.queue_policies, names, settings)
 
 
-def queue_result(obj: dict[str, Any], others: Iterable[dict[str, Any]], rules: RulesFor, now: float) -> QueueResult:
-    """Decide about an object among others at a time (seconds since 1970). Rules are asked for where a queue decides."""
+def queue_result(
+    obj: dict[str, Any],
+    others: Iterable[dict[str, Any]],
+    rules: RulesFor,
+    now: float,
+    settings: QueueSettings | None = None,
+) -> QueueResult:
+    """Decide about an object among others at a time (seconds since 1970). Rules are asked for where a queue decides.
+
+    `settings` of the queues hold where no object is a Configuration.
+    """
     if goes_past(obj):
         return QueueResult("none")
     metadata = obj.get("metadata") or {}
     wanted = f"{obj.get('kind')} {metadata.get('namespace')}/{metadata.get('name')}"
-    cluster = cluster_of([*others, obj], stored=True)
+    cluster = cluster_of([*others, obj], stored=True, settings=settings)
     key = next((k for k, job in cluster.jobs.items() if job == wanted), None)
     if key is None:
         return QueueResult("none")
-    plan = make_plan(snapshot(cluster.objects), rules(settings_among(cluster.objects)), int(now * 1000))
+    plan = make_plan(
+        snapshot(cluster.objects, settings), rules(settings_among(cluster.objects) or settings), int(now * 1000)
+    )
     victims = tuple(cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == key)
     for admitted in plan.admitted:
         if admitted.workload == key:

@@ -14,6 +14,7 @@ from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate, review
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
+from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document, dump
 from webhook.kube.gvk import gvk_of
@@ -61,10 +62,11 @@ def run_case(
     observer: Observer | None = None,
     rules: RulesFor | None = None,
     examples: int = TRIES,
+    settings: QueueSettings | None = None,
 ) -> Result:
     """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle).
 
-    A case of a law is tried on so many `examples`.
+    A case of a law is tried on so many `examples`. `settings` are those of the queues where the case has none.
     """
     if case.skip or (LAW in case.spec and not examples):
         return Result(case, CaseOutcome.SKIPPED)
@@ -73,7 +75,7 @@ def run_case(
         if LAW in case.spec:
             result = _lawful(case, bundle, examples)
         else:
-            result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules)
+            result = _invalid(case) if "invalid" in case.spec else _judged(case, bundle, observer, rules, settings)
     except SourceError as error:
         result = Result(case, CaseOutcome.ERROR, tuple(error.diagnostics))
     except BadReview as error:
@@ -83,7 +85,9 @@ def run_case(
     return replace(result, seconds=time.perf_counter() - start)
 
 
-def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: RulesFor | None) -> Result:
+def _judged(
+    case: Case, bundle: Bundle, observer: Observer | None, rules: RulesFor | None, settings: QueueSettings | None
+) -> Result:
     now = moment(case)
     facts = CaseFacts(case, bundle.objects)
     resources = ResourceScopes.of((), facts)
@@ -98,7 +102,7 @@ def _judged(case: Case, bundle: Bundle, observer: Observer | None, rules: RulesF
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle, ())
         with readable(lambda: _given(case, facts.all)):
-            queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now)
+            queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now, settings)
     restless = tuple(_restless(request, verdict, bundle, facts, now))
     judged = Judged(request, verdict, queue, lambda: unmatched(request, facts, bundle, now), restless, resources)
     found = tuple(problems(case, judged))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.offline.laws.search import TRIES
 from webhook.offline.suite.coverage import Branch, Coverage, Watchers, watched
@@ -42,13 +43,24 @@ class _Loaded:
     rules: RulesFor
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """`pattern` picks cases by `suite//case`; laws of queue rules are tried on so many `examples`.
+
+    `settings` are those of the queues in cases that have none of their own.
+    """
+
+    pattern: str = ""
+    cover: bool = True
+    examples: int = TRIES
+    settings: QueueSettings | None = None
+
+
 @dataclass(slots=True)
 class Runner:
     """Runs suites one after the other. Policies that several suites share are loaded once."""
 
-    pattern: str
-    cover: bool
-    examples: int = TRIES
+    how: RunOptions
     _loaded: dict[tuple[Path, ...], _Loaded | SourceError] = field(default_factory=dict)
 
     def run(self, suite: Suite, tell: Callable[[Result], None]) -> SuiteResult:
@@ -56,11 +68,11 @@ class Runner:
         loaded = self._load(suite.policies, suite.rules)
         if isinstance(loaded, SourceError):
             return SuiteResult(broken=tuple(loaded.diagnostics))
-        coverage = Coverage([p for p in loaded.bundle.policies if self.cover], loaded.watchers)
+        coverage = Coverage([p for p in loaded.bundle.policies if self.how.cover], loaded.watchers)
         results = []
-        for case in picked(suite, self.pattern):
-            observer = coverage if self.cover else None
-            results.append(run_case(case, loaded.bundle, observer, loaded.rules, self.examples))
+        for case in picked(suite, self.how.pattern):
+            observer = coverage if self.how.cover else None
+            results.append(run_case(case, loaded.bundle, observer, loaded.rules, self.how.examples, self.how.settings))
             tell(results[-1])
         return SuiteResult(tuple(results), tuple(coverage.branches()))
 
@@ -68,13 +80,13 @@ class Runner:
         if paths not in self._loaded:
             try:
                 bundle, watchers = watched(load_bundle(paths))
-                self._loaded[paths] = _Loaded(bundle, watchers, _rules_for(bundle, rules))
+                self._loaded[paths] = _Loaded(bundle, watchers, _rules_for(bundle, rules, self.how.settings))
             except SourceError as error:
                 self._loaded[paths] = error
         return self._loaded[paths]
 
 
-def _rules_for(bundle: Bundle, names: tuple[str, ...]) -> RulesFor:
-    """Return what compiles the rules when a case asks: once where no Configuration changes them."""
-    usual = functools.cache(functools.partial(rules_of, bundle, names))
-    return lambda settings: usual() if settings is None else rules_of(bundle, names, settings)
+def _rules_for(bundle: Bundle, names: tuple[str, ...], usual: QueueSettings | None) -> RulesFor:
+    """Return what compiles the rules when a case asks: once for all cases that have the `usual` settings."""
+    compiled = functools.cache(functools.partial(rules_of, bundle, names, usual))
+    return lambda settings: compiled() if settings is usual else rules_of(bundle, names, settings)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from webhook.diagnostics import Diagnostic
-from webhook.offline.laws.search import TRIES
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.reports.junit import JunitCase as ReportCase
 from webhook.offline.reports.junit import JunitSuite as ReportSuite
 from webhook.offline.suite.coverage import Branch
 from webhook.offline.suite.run_case import Result
-from webhook.offline.suite.run_suite import SuiteResult, picked
+from webhook.offline.suite.run_suite import RunOptions, SuiteResult, picked
 from webhook.offline.suite.suite_file import suites_of
 from webhook.offline.suite.workers import run_parts, worker_count
 from webhook.policy.loading.shipped import is_shipped
@@ -51,15 +50,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """`pattern` picks cases by `suite//case`, `jobs` is how many processes to use (None: as many as are worth it).
+    """`jobs` is how many processes to use (None: as many as are worth it); `rules` are those of suites without any."""
 
-    Laws of queue rules are tried on so many `examples`; `rules` are those of suites that bring none.
-    """
-
-    pattern: str = ""
-    cover: bool = True
+    how: RunOptions = field(default_factory=RunOptions)
     jobs: int | None = None
-    examples: int = TRIES
     rules: tuple[str, ...] = ()
 
 
@@ -75,7 +69,7 @@ def run_session(
     """
     start = time.perf_counter()
     wrong: list[Diagnostic] = []
-    pattern = options.pattern
+    pattern = options.how.pattern
     suites = suites_of(paths, wrong, options.rules)
     total = sum(len(picked(suite, pattern)) for suite in suites)
 
@@ -84,7 +78,7 @@ def run_session(
             tell(result, total)
 
     processes = worker_count(suites, pattern, options.jobs)
-    parts = run_parts(suites, pattern, processes, cover=options.cover, examples=options.examples, tell=heard)
+    parts = run_parts(suites, options.how, processes, heard)
     broken = tuple(dict.fromkeys((*wrong, *(d for part in parts for d in part.broken))))
     results = tuple(result for part in parts for result in part.results)
     left = sum(len(suite.cases) for suite in suites) - total

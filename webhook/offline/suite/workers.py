@@ -21,7 +21,7 @@ from webhook.documents import Document
 from webhook.offline import processes
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.run_case import Result
-from webhook.offline.suite.run_suite import Runner, SuiteResult, picked
+from webhook.offline.suite.run_suite import Runner, RunOptions, SuiteResult, picked
 from webhook.offline.suite.suite_file import Case, Suite
 
 _FEW: Final = 25
@@ -40,14 +40,12 @@ def worker_count(suites: Sequence[Suite], pattern: str, jobs: int | None) -> int
     return min(processes.cores(), len(suites), cases // _FEW)
 
 
-def run_parts(
-    suites: Sequence[Suite], pattern: str, jobs: int, *, cover: bool, examples: int, tell: Callable[[Result], None]
-) -> list[SuiteResult]:
+def run_parts(suites: Sequence[Suite], how: RunOptions, jobs: int, tell: Callable[[Result], None]) -> list[SuiteResult]:
     """Run suites, in this process where `jobs` is not above 1; what came of each, in their order."""
     if jobs <= 1:
-        runner = Runner(pattern, cover, examples)
+        runner = Runner(how)
         return [runner.run(suite, tell) for suite in suites]
-    workers = _Workers(suites, pattern, cover, examples, tell)
+    workers = _Workers(suites, how, tell)
     try:
         workers.run(jobs)
     finally:
@@ -70,9 +68,7 @@ class _Worker:
 @dataclass(slots=True)
 class _Workers:
     suites: Sequence[Suite]
-    pattern: str
-    cover: bool
-    examples: int
+    how: RunOptions
     tell: Callable[[Result], None]
     parts: dict[int, SuiteResult] = field(default_factory=dict)
     todo: list[int] = field(default_factory=list)
@@ -102,8 +98,7 @@ class _Workers:
 
     def _start(self) -> None:
         ours, theirs = multiprocessing.Pipe()
-        how = (self.pattern, self.cover, self.examples)
-        process = processes.start(_work, theirs, self.suites, how, os.getpid())
+        process = processes.start(_work, theirs, self.suites, self.how, os.getpid())
         theirs.close()
         worker = _Worker(process, ours)
         self.workers.append(worker)
@@ -121,7 +116,7 @@ class _Workers:
         has = (self.suites[at].policies for at in self.todo)
         rank = [0 if paths in worker.known else 1 if paths not in taken else 2 for paths in has]
         worker.at = self.todo.pop(rank.index(min(rank)))
-        worker.cases, worker.results = picked(self.suites[worker.at], self.pattern), []
+        worker.cases, worker.results = picked(self.suites[worker.at], self.how.pattern), []
         worker.known.add(self.suites[worker.at].policies)
         worker.door.send(worker.at)
 
@@ -172,9 +167,9 @@ def _ending(code: int) -> str:
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def _work(door: Connection, suites: Sequence[Suite], how: tuple[str, bool, int], parent: int) -> None:
+def _work(door: Connection, suites: Sequence[Suite], how: RunOptions, parent: int) -> None:
     """Be a worker: run the suites whose numbers come, until there are no more."""
-    runner = Runner(*how)
+    runner = Runner(how)
     while True:
         while not door.poll(_ALIVE):
             if os.getppid() != parent:

@@ -17,7 +17,7 @@ from webhook.cli.console import Console
 from webhook.cli.inputs import standard_input
 from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option, suggested
 from webhook.cli.repository import FILE as REPOSITORY
-from webhook.cli.repository import repository
+from webhook.cli.repository import Repository, repository
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError
 from webhook.offline.files import Files, expand, read_files, shown, write_whole
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
@@ -129,14 +129,15 @@ def lint_command(
 
     Exit code 0: no errors, 1: errors, 2: a file cannot be read, 3: nothing to check.
     """
-    paths = paths or _own_policies()
+    within = repository()
+    paths = paths or _own_policies(within)
     now = datetime.now(UTC)
     files = _read(paths)
     rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
-    report = lint(files, now, rules, library=library, jobs=jobs)
+    report = lint(files, now, rules, within.settings, library=library, jobs=jobs)
     if fix and _write(report, paths):
         files = _read(paths)
-        report = lint(files, now, rules, library=library, jobs=jobs)
+        report = lint(files, now, rules, within.settings, library=library, jobs=jobs)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
     _print(findings, output, len(files.names))
     sys.exit(_exit_code(files, findings, strict))
@@ -151,9 +152,9 @@ def _read(paths: tuple[Path, ...]) -> Files:
     return read_files(paths, Path.cwd())
 
 
-def _own_policies() -> tuple[Path, ...]:
+def _own_policies(within: Repository) -> tuple[Path, ...]:
     """Return the policies that the repository's file names, without shipped ones. Raises a usage error."""
-    own = tuple(path for path in repository().policies if not is_shipped(path)) if REPOSITORY.is_file() else ()
+    own = tuple(path for path in within.policies if not is_shipped(path)) if REPOSITORY.is_file() else ()
     if not own:
         raise click.UsageError(f"no paths given, and no {REPOSITORY} here names any; use - for standard input")
     return own

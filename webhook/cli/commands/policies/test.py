@@ -22,6 +22,7 @@ from webhook.offline.laws.search import TRIES
 from webhook.offline.lint.hints import with_hints
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
+from webhook.offline.suite.run_suite import RunOptions
 from webhook.offline.suite.session import Session, SessionOptions, report, run_session
 from webhook.offline.suite.show import TITLES, as_json, findings_of, lines
 from webhook.offline.suite.update import update
@@ -114,9 +115,9 @@ class SuiteRun:
 
 def once(wanted: SuiteRun) -> int:
     """Run all once, or again where suites were rewritten, print the result and give the exit code."""
-    options = SessionOptions(
-        wanted.pattern, jobs=wanted.jobs, examples=wanted.examples, rules=rule_sources(repository())
-    )
+    within = repository()
+    how = RunOptions(wanted.pattern, examples=wanted.examples, settings=within.settings)
+    options = SessionOptions(how, wanted.jobs, rule_sources(within))
     session = _session(wanted, options)
     written = update(session.results) if wanted.rewrite else {}
     for file, count in written.items():

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api.configuration.managed import managed
-from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings, ResourceSettings
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.workload import counted
@@ -32,7 +31,6 @@ from webhook.offline.lint.rules.jobs import in_namespace, jobs
 
 _PODS: Final = "pods"
 _NANOS: Final = 10**9
-_SETTINGS: Final = "settings of the queues"
 _ONE_BY_ONE: Final = frozenset({"Deployment", "Notebook"})
 """Kinds that wait for quota pod by pod."""
 
@@ -69,7 +67,8 @@ def _meant(key: str) -> str:
 def uncovered(context: LintContext) -> Iterator[Finding]:
     """A ClusterQueue admits a job only if every resource that its pods request is among the `coveredResources` of a
     resource group. Otherwise the job is never admitted. Add the resource to the queue, or remove the request. What a
-    Configuration among the files leaves out of quota, or counts as another resource, is counted so.
+    Configuration among the files, or else the repository's `.sluice.yaml`, leaves out of quota or counts as another
+    resource is counted so.
     """
     if _settings(context).ignores_undeclared:
         return
@@ -144,12 +143,7 @@ def _queued(context: LintContext) -> Iterator[tuple[Subject, Sequence[JobPodSet]
 
 
 def _settings(context: LintContext) -> QueueSettings:
-    """Return the settings of the queues, of a Configuration among the files."""
-    if _SETTINGS not in context.memo:
-        configurations = (subject.value for subject in context.of("config.kueue.x-k8s.io", "Configuration"))
-        context.memo[_SETTINGS] = settings_among(configurations) or QueueSettings()
-    found: QueueSettings = context.memo[_SETTINGS]
-    return found
+    return context.settings or QueueSettings()
 
 
 def _together(subject: Subject, job: Job) -> Sequence[JobPodSet]:
