@@ -19,7 +19,7 @@ from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
 from webhook.policy_reload import reload
-from webhook.policy_reload.policies import LoaderError, load
+from webhook.policy_reload.policies import LoaderError, fetch, load
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.store.errors import Refused
 from webhook.store.memory import MemoryStore
@@ -58,6 +58,48 @@ def test_a_change_while_the_first_set_is_loaded_comes_into_force(policies, monke
         return await files.look(), await files.look()
 
     assert asyncio.run(go()) == (True, False)
+
+
+def test_a_set_that_changes_while_it_is_read_does_not_come_into_force(policies, monkeypatch):
+    """A folder is swapped in the middle: what was read may be half of each, and is in no commit."""
+    reads = []
+
+    async def halfway(*rest):
+        reads.append(RULES.replace("FORBIDDEN", f"name-{len(reads)}"))
+        if len(reads) < 3:
+            (policies / "policy.yaml").write_text(reads[-1])
+        return await fetch(*rest)
+
+    async def go():
+        monkeypatch.setattr(reload, "fetch", halfway)
+        files = PolicyFiles((policies,), lambda _: None)
+        (policies / "policy.yaml").write_text(RULES.replace("FORBIDDEN", "other"))
+        return [await files.look() for _ in range(4)]
+
+    assert asyncio.run(go()) == [False, False, True, False]
+    assert len(reads) == 3
+
+
+def test_a_set_that_lost_all_its_policies_is_told(policies, caplog):
+    """A file that was emptied, a folder without files; that the folder is there again is seen too."""
+
+    async def go():
+        files, policy = PolicyFiles((policies,), lambda _: None), policies / "policy.yaml"
+        text = policy.read_text()
+        policy.write_text("")
+        assert await files.look()
+        assert "no policies are in force: the changed files hold none, the replaced ones held 1" in caplog.text
+        policy.unlink()
+        policies.rmdir()
+        assert not await files.look()
+        assert "no such file or folder" in files.problem
+        policies.mkdir()
+        assert not await files.look()
+        assert not files.problem
+        policy.write_text(text)
+        return await files.look()
+
+    assert asyncio.run(go())
 
 
 def test_a_change_that_keeps_size_and_time_comes_into_force(policies):

@@ -1,7 +1,8 @@
 """Policy files as they change on disk: a new set is loaded beside the running one and swapped in as one.
 
 A change is found by looking at names, sizes and times, and confirmed by a hash of the contents. A set with a mistake
-is not used, one that lacks something waits: the last good one stays in force, and `problem` says what is wrong.
+is not used, nor one whose files changed while they were read (half of it may be of another commit), one that lacks
+something waits: the last good one stays in force, and `problem` says what is wrong.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ AGAIN: Final = 60.0
 """Seconds after which files are loaded once more where not they failed, but the process that loads them."""
 REVIEWED: Final = 60.0
 """Seconds after which no review of a replaced set is under way: the API server waits thirty at most."""
+FileMark = tuple[str, int, int, int]
+"""A file's name, size and times."""
 
 
 async def _nothing(policies: Policies) -> str:
@@ -53,7 +56,8 @@ class PolicyFiles:
         self._paths, self._changed, self._wanted, self._lacks = paths, changed, wanted, lacks
         self._next: Policies | None = None
         self._releases: set[asyncio.Task[None]] = set()
-        self._look, self._took, self._again = self._glance(), 0.0, float("inf")
+        self._look: tuple[FileMark, ...] = self._glance()
+        self._took, self._again = 0.0, float("inf")
         self._digest = self._hash()  # before they are read: a change meanwhile is found by the first look
         self.current = load(paths, wanted)
         self.problem = ""
@@ -93,7 +97,12 @@ class PolicyFiles:
     async def _load(self) -> None:
         self._next, self._again = None, float("inf")
         try:
-            self._next = await fetch(self._paths, self._wanted, self.current)
+            found = await fetch(self._paths, self._wanted, self.current)
+            if await asyncio.to_thread(self._hash) == self._digest:
+                self._next = found
+            else:
+                log.info("the policy files changed while they were read; they are read again")
+                self._look = ()  # whatever the next look sees is a change
         except SourceError as error:
             self._refuse(error.render())
         except (LoaderError, OSError) as error:
@@ -112,10 +121,12 @@ class PolicyFiles:
             return False
         self._next, self.problem = None, ""
         self.loads["success"] += 1
-        same = policies.bundle.digest == self.current.bundle.digest
+        same, replaced = policies.bundle.digest == self.current.bundle.digest, len(self.current.bundle.policies)
         self._release(self.current)
         self.current = policies
         log.info("policies reloaded: %d in force, %s", len(policies.bundle.policies), policies.bundle.digest)
+        if replaced and not policies.bundle.policies:
+            log.warning("no policies are in force: the changed files hold none, the replaced ones held %d", replaced)
         self._changed(policies)
         return not same
 
@@ -130,7 +141,7 @@ class PolicyFiles:
         self.loads["failure"] += 1
         log.error("the new policy files are not used, the last good set stays in force:\n%s", problem)
 
-    def _glance(self) -> tuple[tuple[str, int, int, int], ...]:
+    def _glance(self) -> tuple[FileMark, ...]:
         return tuple(sorted(_marks(map(str, self._paths))))
 
     def _hash(self) -> bytes:
@@ -154,8 +165,8 @@ async def _release(old: Policies) -> None:
     await paced(old.releasing())
 
 
-def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
-    """Yield name, size and times of all files that may hold policies. Done every second or so.
+def _marks(paths: Iterable[str]) -> Iterator[FileMark]:
+    """Yield the marks of all files that may hold policies, and of their folders. Done every second or so.
 
     The second time tells what the first does not: that a file may be read now, or was copied with its time.
     """
@@ -165,6 +176,7 @@ def _marks(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
             if not stat.S_ISDIR(found.st_mode):
                 yield path, found.st_size, found.st_mtime_ns, found.st_ctime_ns
                 continue
+            yield path, 0, 0, 0  # one that is empty differs from one that is not there
             with os.scandir(path) as entries:
                 inner = [e for e in entries if not e.name.startswith(".")]
             yield from _marks(
