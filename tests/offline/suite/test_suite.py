@@ -415,6 +415,16 @@ def test_update_keeps_the_ends_of_lines_and_two_cases_on_one_line(suite):
     assert file.read_bytes().count(b"\r\n") == file.read_bytes().count(b"\n") == lines
 
 
+def test_update_keeps_the_comment_behind_a_value(suite):
+    """It stands behind the key then."""
+    policy = mutating('[JSONPatch{op: "add", path: "/spec/y", value: 1}]')
+    folder = suite(
+        "- name: one\n  object: " + POD % 1 + "\n  expect:\n    patch: []   # why\n    allowed: true\n", policy
+    )
+    assert run(folder, "--update").exit_code == 0
+    assert "    patch:  # why\n    - {" in (folder / "suite.yaml").read_text()
+
+
 def test_update_on_a_full_disk_keeps_the_suite(suite, monkeypatch):
     """What cannot be written whole is not written, and the command says which file."""
     folder = suite(case(expect="{patch: []}"), mutating('[JSONPatch{op: "add", path: "/spec/y", value: 1}]'))

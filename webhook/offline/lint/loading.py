@@ -107,7 +107,7 @@ READING: Final[tuple[LintRule, ...]] = (
         "RUL005",
         "a parameter must be used by a rule",
         "No rule of the file reads `parameters.<name>`, and nothing it extends declares it, so it has no effect.\n"
-        "Or its type differs from that of the parameter it replaces.",
+        "Or its type differs from that of the parameter it replaces, or it is a time zone that does not exist.",
     ),
     _row(
         "RUL006",

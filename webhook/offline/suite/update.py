@@ -57,7 +57,8 @@ def _rewrite(file: Path, changes: list[Edit]) -> None:
             continue
         start, last = node.line - 1, _end(text, node)
         head = text[start][: node.column - 1].rstrip()
-        keep = [head] if head.endswith(":") else []
+        comment = text[node.end_line - 1][node.end_column - 1 :].strip()
+        keep = [f"{head}  {comment}" if comment.startswith("#") else head] if head.endswith(":") else []
         text[start : last + 1] = [*keep, *lines]
     write_whole(file, end.join(text).encode())
 

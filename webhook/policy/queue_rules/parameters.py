@@ -6,11 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from webhook.cel.errors import CelError
+from webhook.cel.lib.times import local_seconds
 from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of
+from webhook.cel.values import Timestamp
 from webhook.diagnostics import Diagnostic, did_you_mean
 from webhook.policy.queue_rules.rule_file import RuleFile
 
 _READ: Final = re.compile(r"\bparameters\s*\.\s*\??\s*([A-Za-z_]\w*)")
+_ZONE: Final = re.compile(r"\.get[A-Z]\w*\(\s*parameters\s*\.\s*([A-Za-z_]\w*)\s*\)")
+"""A parameter that a function of a timestamp takes as its time zone."""
 _TYPES: Final[Mapping[type, Type]] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING}
 
 
@@ -59,6 +64,7 @@ def check_parameters(file: RuleFile) -> Iterator[Diagnostic]:
     """Yield the parameters of a file that it neither reads nor replaces, or that are of another type than those."""
     below = {name: (base, value) for base in in_scope(file)[:-1] for name, value in declared_by(base).items()}
     read = set(_READ.findall(_texts(file.spec)))
+    zones = {name for base in in_scope(file) for name in _ZONE.findall(_texts(base.spec))}
     for name, value in declared_by(file).items():
         path = ("spec", "parameters", name)
         if name in below:
@@ -66,9 +72,20 @@ def check_parameters(file: RuleFile) -> Iterator[Diagnostic]:
             if not _fits(value, declared):
                 message = f'"{base.name}" declares {name} as {type_of(declared)}, not {type_of(value)}'
                 yield file.document.diagnostic("RUL005", path, message)
+            elif name in zones and (unknown := _unknown_zone(value)):
+                yield file.document.diagnostic("RUL005", path, unknown, hint="write a name such as Asia/Shanghai")
         elif name not in read:
             hint = did_you_mean(name, {*below, *read}) or _listed({*below, *read})
             yield file.document.diagnostic("RUL005", path, f"no rule reads parameters.{name}", key=True, hint=hint)
+
+
+def _unknown_zone(value: Any) -> str:
+    """Return what is wrong with a time zone: with an unknown one each evaluation would fail."""
+    try:
+        local_seconds(Timestamp(0), str(value))
+    except CelError as error:
+        return str(error)
+    return ""
 
 
 def _listed(names: set[str]) -> str:

@@ -148,14 +148,16 @@ def equal_defaults(context: LintContext) -> Iterator[Finding]:
 
 @rule("LIM006", Severity.ERROR, "a LimitRange type must be known, listed once, and use only fields it allows")
 def types(context: LintContext) -> Iterator[Finding]:
-    """`type` is Container, Pod or PersistentVolumeClaim, each at most once in a LimitRange. A Pod has no `default`
-    and no `defaultRequest`; a PersistentVolumeClaim needs `min` or `max` of `storage`.
+    """`type` is Container, Pod or PersistentVolumeClaim, or a type of another API such as `openshift.io/Image`, each
+    at most once in a LimitRange. A Pod has no `default` and no `defaultRequest`; a PersistentVolumeClaim needs `min`
+    or `max` of `storage`.
     """
     for subject in context.of("", "LimitRange"):
         seen: set[str] = set()
         for path, item in subject.each("spec", "limits"):
             kind = item.get("type")
-            if not isinstance(kind, str) or kind not in TYPES:
+            qualified = isinstance(kind, str) and "/" in kind  # of another API, such as openshift.io/Image
+            if not isinstance(kind, str) or (kind not in TYPES and not qualified):
                 hint = did_you_mean(str(kind), TYPES) or f"one of {', '.join(TYPES)}"
                 yield subject.finding((*path, "type"), f"unknown type {kind!r}", hint)
                 continue
