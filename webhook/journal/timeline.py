@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from webhook.api.amounts import text
 from webhook.journal.records import Begin, Decided, Record
 from webhook.journal.users import UserNames
-from webhook.queue.decisions import Admitted
 from webhook.queue.events import (
+    AdmissionUnwritten,
     DefinitionChanged,
     DefinitionGone,
     Event,
@@ -18,7 +18,7 @@ from webhook.queue.events import (
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.model import Workload
+from webhook.queue.model import Admission, PodSetAssignment, Snapshot, Workload
 
 
 class EventKind(StrEnum):
@@ -31,6 +31,7 @@ class EventKind(StrEnum):
     PREEMPTED = "preempted"
     EVICTED = "evicted"
     REQUEUED = "requeued"
+    UNWRITTEN = "unwritten"
     FINISHED = "finished"
     DELETED = "deleted"
     EDITED = "edited"
@@ -48,20 +49,40 @@ class Happening:
 
 
 def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[Happening]:
-    """Yield the entries of a file. `known` are the workloads so far, also of earlier files; it is updated."""
+    """Yield the entries of all files, in order. `known` are the workloads so far, with the quota they hold."""
     waiting: list[Event] = []
+    """Changes that no round has seen yet: those at the end of a file are seen as the next one begins."""
+    at, begun = 0, False
     for record in records:
         match record:
             case Begin():
-                known.update((workload.key, workload) for workload in record.snapshot.workloads)
-                yield Happening(record.at, EventKind.BEGAN, detail=_began(record))
+                at = record.at
+                if not begun:
+                    known.update((workload.key, workload) for workload in record.snapshot.workloads)
+                yield Happening(at, EventKind.BEGAN, detail=_began(record))
             case Decided():
-                for event in waiting:
-                    yield from _event(event, record.now, known)
-                waiting = []
-                yield from _decided(record)
+                at = record.now
             case _:
                 waiting.append(record)
+                continue
+        for event in waiting:
+            yield from _event(event, at, known)
+        waiting = []
+        if isinstance(record, Decided):
+            yield from _decided(record, known)
+        elif begun:
+            yield from _meanwhile(record.snapshot, at, known)
+        begun = True
+    for event in waiting:
+        yield from _event(event, at, known)
+
+
+def _meanwhile(snapshot: Snapshot, at: int, known: dict[str, Workload]) -> Iterator[Happening]:
+    """Yield what happened between two files, as the second one begins with it."""
+    for key in known.keys() - {workload.key for workload in snapshot.workloads}:
+        yield from _event(WorkloadGone(key), at, known)
+    for workload in snapshot.workloads:
+        yield from _event(WorkloadChanged(workload), at, known)
 
 
 def _began(begin: Begin) -> str:
@@ -84,7 +105,11 @@ def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happen
             if gone is not None and not gone.finished:
                 yield Happening(at, EventKind.DELETED, key, gone.queue_name)
         case WorkloadEvicted(key):
+            _waits(key, known)
             yield Happening(at, EventKind.REQUEUED, key)
+        case AdmissionUnwritten(key):
+            _waits(key, known)
+            yield Happening(at, EventKind.UNWRITTEN, key)
         case DefinitionChanged(definition):
             yield Happening(at, EventKind.EDITED, detail=f"{type(definition).__name__} {definition.name}")
         case DefinitionGone(kind, key):
@@ -94,17 +119,26 @@ def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happen
 def _changed(before: Workload | None, workload: Workload, at: int) -> Iterator[Happening]:
     if before is None:
         yield Happening(at, EventKind.ARRIVED, workload.key, workload.queue_name, _asked(workload))
-    if workload.finished and not (before is not None and before.finished):
-        yield Happening(at, EventKind.FINISHED, workload.key, workload.queue_name)
-    elif before is not None and before.admission is not None and workload.admission is None:
+    held = before.admission if before is not None else None
+    if workload.finished:
+        if before is None or not before.finished:
+            yield Happening(at, EventKind.FINISHED, workload.key, workload.queue_name)
+    elif held is None and (got := workload.admission) is not None:
+        yield Happening(at, EventKind.ADMITTED, workload.key, got.cluster_queue, _got(got.pod_set_assignments))
+    elif held is not None and workload.admission is None:
         yield Happening(at, EventKind.REQUEUED, workload.key, workload.queue_name)
+
+
+def _waits(key: str, known: dict[str, Workload]) -> None:
+    if (workload := known.get(key)) is not None:
+        known[key] = replace(workload, admission=None)
 
 
 def _asked(workload: Workload) -> str:
     return ", ".join(filter(None, (requests(workload), f"user {workload.user}" if workload.user else "")))
 
 
-def _decided(made: Decided) -> Iterator[Happening]:
+def _decided(made: Decided, known: dict[str, Workload]) -> Iterator[Happening]:
     for evicted in made.evicted:
         detail = f"{evicted.reason}: {evicted.message}" if evicted.message else evicted.reason
         yield Happening(made.now, EventKind.EVICTED, evicted.workload, evicted.cluster_queue, detail)
@@ -114,16 +148,19 @@ def _decided(made: Decided) -> Iterator[Happening]:
     for ready in made.ready:
         yield Happening(made.now, EventKind.CHECKED, ready.workload, ready.cluster_queue)
     for admitted in made.admitted:
-        yield Happening(made.now, EventKind.ADMITTED, admitted.workload, admitted.cluster_queue, _got(admitted))
+        if (workload := known.get(admitted.workload)) is not None:
+            got = Admission(admitted.cluster_queue, admitted.pod_sets, made.now)
+            known[admitted.workload] = replace(workload, admission=got)
+        detail = ", ".join(filter(None, (_got(admitted.pod_sets), "borrowing" if admitted.borrowing else "")))
+        yield Happening(made.now, EventKind.ADMITTED, admitted.workload, admitted.cluster_queue, detail)
 
 
-def _got(admitted: Admitted) -> str:
-    got = [
+def _got(pod_sets: Iterable[PodSetAssignment]) -> str:
+    return ", ".join(
         f"{text(resource, pods.resource_usage.get(resource, 0))} {resource} ({flavor})"
-        for pods in admitted.pod_sets
+        for pods in pod_sets
         for resource, flavor in sorted(pods.flavors.items())
-    ]
-    return ", ".join([*got, *(["borrowing"] if admitted.borrowing else [])])
+    )
 
 
 def requests(workload: Workload) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,9 @@ class _TracedRun:
     total: int = 0
 
     def stop(self, at: int) -> None:
-        """End a run."""
+        """End a run. If the clock was put back meanwhile, its time is unknown and counts as none."""
         if self.since is not None:
-            self.total += at - self.since
+            self.total += max(0, at - self.since)
             self.since = None
 
 
@@ -36,35 +36,41 @@ def trace(files: Iterable[JournalFile], begun: int | None = None) -> tuple[int, 
     known: dict[str, Workload] = {}
     runs: dict[str, _TracedRun] = {}
     ended: list[_TracedRun] = []
-    for file in files:
-        for happening in timeline(file.records(), known):
-            if happening.what is EventKind.BEGAN:
-                for key in known.keys() - runs.keys():
-                    _note(runs, known[key], happening.at)
-            elif happening.what is EventKind.ARRIVED:
-                _note(runs, known[happening.workload], happening.at)
-            elif (run := runs.get(happening.workload)) is not None:
-                _follow(run, happening)
-                if happening.what in (EventKind.FINISHED, EventKind.DELETED):
-                    ended.append(runs.pop(happening.workload))
+    for happening in timeline((record for file in files for record in file.records()), known):
+        key = happening.workload
+        if happening.what is EventKind.BEGAN:
+            for workload in [known[key] for key in known.keys() - runs.keys()]:
+                _note(runs, workload, happening.at)
+        elif happening.what is EventKind.ARRIVED:
+            _note(runs, known[key], happening.at)
+        elif (run := runs.get(key)) is not None:
+            _follow(run, happening, known)
+            if happening.what in (EventKind.FINISHED, EventKind.DELETED):
+                ended.append(runs.pop(key))
     ran = sorted((run for run in ended if run.total), key=lambda run: (run.arrived, run.workload.key))
     if begun is None:
         begun = ran[0].arrived if ran else 0
     return begun, [_row(run, begun) for run in ran]
 
 
-def _follow(run: _TracedRun, happening: Happening) -> None:
-    if happening.what in (EventKind.ADMITTED, EventKind.CHECKED):
-        run.stop(happening.at)
-        run.since = happening.at
-    elif happening.what is not EventKind.PREEMPTED:  # it runs until it releases its quota
-        run.stop(happening.at)
+def _follow(run: _TracedRun, happening: Happening, known: Mapping[str, Workload]) -> None:
+    match happening.what:
+        case EventKind.ADMITTED if run.since is None:
+            run.since = _since(known.get(happening.workload)) or happening.at
+        case EventKind.UNWRITTEN:  # it did not run
+            run.since = None
+        case EventKind.REQUEUED | EventKind.EVICTED | EventKind.FINISHED | EventKind.DELETED:
+            run.stop(happening.at)
 
 
 def _note(runs: dict[str, _TracedRun], workload: Workload, at: int) -> None:
     run = runs[workload.key] = _TracedRun(workload, workload.created or at)
-    if workload.admission is not None and not workload.finished:
-        run.since = workload.admission.reserved_at
+    if not workload.finished:
+        run.since = _since(workload)
+
+
+def _since(workload: Workload | None) -> int | None:
+    return workload.admission.reserved_at if workload is not None and workload.admission is not None else None
 
 
 def _row(run: _TracedRun, begun: int) -> dict[str, Any]:

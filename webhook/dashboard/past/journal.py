@@ -19,7 +19,14 @@ from webhook.journal.trace import trace
 from webhook.journal.writer import SUFFIX
 from webhook.offline.simulate.arrivals import Arrival, arrival
 from webhook.queue.decisions import Admitted
-from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.events import (
+    AdmissionUnwritten,
+    DefinitionChanged,
+    DefinitionGone,
+    WorkloadChanged,
+    WorkloadEvicted,
+    WorkloadGone,
+)
 from webhook.queue.model import Admission, LocalQueue, Workload
 
 BYTES: Final = 8 * 2**20
@@ -33,6 +40,7 @@ LIFE: Final = {
     EventKind.PREEMPTED: "preempted",
     EventKind.EVICTED: "evicted",
     EventKind.REQUEUED: "requeued",
+    EventKind.UNWRITTEN: "requeued",
     EventKind.FINISHED: "finished",
     EventKind.DELETED: "deleted",
 }
@@ -97,19 +105,20 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
     files = journal_files(paths)
     fold = _Fold()
     lives: dict[str, list[LifeEvent]] = {}
-    known: dict[str, Workload] = {}
     partial = more
-    for file in files:
-        records = []
-        for record in file.records():
+
+    def records() -> Iterator[Record]:
+        nonlocal partial
+        for record in (record for file in files for record in file.records()):
             if not in_time():
                 partial = True
-                break
-            records.append(record)
+                return
             fold.take(record)
-        for happening in timeline(records, known):
-            if (event := _event(happening)) is not None:
-                lives.setdefault(happening.workload, []).append(event)
+            yield record
+
+    for happening in timeline(records(), {}):
+        if (event := _event(happening)) is not None:
+            lives.setdefault(happening.workload, []).append(event)
     fold.end()
     begun = files[0].begin.at if files else 0
     queues = {name: past.points for name, past in fold.queues.items()}
@@ -156,7 +165,7 @@ class _Fold:
             case WorkloadGone(key):
                 self._release(key)
                 self.known.pop(key, None)
-            case WorkloadEvicted(key):
+            case WorkloadEvicted(key) | AdmissionUnwritten(key):
                 self._release(key)
                 if (evicted := self.known.get(key)) is not None:
                     self._wait(evicted)

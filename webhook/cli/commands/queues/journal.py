@@ -26,7 +26,6 @@ from webhook.journal.trace import trace
 from webhook.offline.plan.output import moment as written
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.explain import pending
-from webhook.queue.model import Workload
 from webhook.queue.pending.queue import Status
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -225,9 +224,7 @@ def _rules(file: JournalFile, names: Sequence[str]) -> Rules:
 
 
 def _happenings(files: Sequence[JournalFile]) -> Iterator[Happening]:
-    known: dict[str, Workload] = {}
-    for file in files:
-        yield from timeline(file.records(), known)
+    return timeline((record for file in files for record in file.records()), {})
 
 
 def _line(happening: Happening) -> str:

@@ -1,0 +1,59 @@
+"""Days of two CPUs as the queue core wrote them: steps in minutes after noon, and what it was told in each."""
+
+from contextlib import closing
+from pathlib import Path
+
+from tests.cluster.small_cluster import queues
+from tests.journal.test_command import MINUTE, MONDAY, told
+from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.journal.journal import Decider, Journal
+from webhook.journal.writer import JournalWriter
+from webhook.offline.plan.rule_sets import rules_of
+from webhook.policy.queue_rules.configured import Configured
+
+MIDNIGHT = 12 * 60
+RELOAD = "reload"
+"""The rules change: the file ends."""
+TAKEOVER = "takeover"
+"""Another replica leads; the rest of the day is its own."""
+
+
+def held(name, cpu, at=0):
+    """A Workload that was admitted at a minute."""
+    return told(name, cpu, ("QuotaReserved", at), ("Admitted", at), admission=True)
+
+
+def finished(name, cpu, at, since=0):
+    """A Workload that has run."""
+    return told(name, cpu, ("QuotaReserved", since), ("Admitted", since), ("Finished", at))
+
+
+def gone(obj):
+    """An object that is deleted."""
+    return (obj, None)
+
+
+def live(folder: Path, *steps) -> QueueCore:
+    """Write a day; a step is a minute with what is told before its round, `RELOAD`, or `TAKEOVER`."""
+    epoch = 1
+    while TAKEOVER in steps:
+        _lead(folder, epoch, steps[: steps.index(TAKEOVER)])
+        steps, epoch = steps[steps.index(TAKEOVER) + 1 :], epoch + 1
+    return _lead(folder, epoch, steps)
+
+
+def _lead(folder: Path, epoch: int, steps) -> QueueCore:
+    with closing(JournalWriter(folder / f"replica-{epoch}", clock=lambda: MONDAY / 1000)) as writer:
+        decider = Decider(f"replica-{epoch}", epoch, Configured(), "sha256:0")
+        core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
+        for obj in queues("2"):
+            core.heard(None, obj)
+        for step in steps:
+            if step == RELOAD:
+                core.use(rules_of(["kueue"]))
+                continue
+            minute, *objects = step
+            for obj in objects:
+                core.heard(*(obj if isinstance(obj, tuple) else (None, obj)))
+            core.decide(MONDAY + minute * MINUTE)
+    return core
