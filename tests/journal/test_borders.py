@@ -73,6 +73,16 @@ DAYS = {
         ["12:20 unwritten team-a/first", "12:30 deleted team-a/first main"],
         {},
     ),
+    "the clock is put back while a job runs": (
+        [BEGUN, (61, told("first", "2")), (62, held("first", "2", 61)), (20, finished("first", "2", 20, 61))],
+        ["12:20 finished team-a/first main"],
+        {},
+    ),
+    "the clock is put back before a job ends, and a file begins": (
+        [BEGUN, FIRST, RUNS, (60,), RELOAD, (13,), (20, finished("first", "2", 20))],
+        ["12:20 finished team-a/first main"],
+        {"first": 19},
+    ),
 }  # fmt: skip
 
 

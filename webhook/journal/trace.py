@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from webhook.queue.model import Workload
 
 
 @dataclass(slots=True)
-class _TracedRun:
+class TracedRun:
     """A workload as it ran; times in milliseconds since the epoch. Runs that ended in an eviction count too."""
 
     workload: Workload
@@ -28,52 +28,61 @@ class _TracedRun:
             self.since = None
 
 
-def trace(files: Iterable[JournalFile], begun: int | None = None) -> tuple[int, list[dict[str, Any]]]:
-    """Return when the trace begins, and a row for each finished workload, by arrival.
+def trace(files: Iterable[JournalFile]) -> tuple[int, list[dict[str, Any]]]:
+    """Return when the trace begins, at the first arrival, and a row for each finished workload, by arrival.
 
-    It begins at `begun`, or else at the first arrival. Several pod sets become one pod with their total request.
+    Several pod sets become one pod with their total request.
     """
-    known: dict[str, Workload] = {}
-    runs: dict[str, _TracedRun] = {}
-    ended: list[_TracedRun] = []
-    for happening in timeline((record for file in files for record in file.records()), known):
-        key = happening.workload
-        if happening.what is EventKind.BEGAN:
-            for workload in [known[key] for key in known.keys() - runs.keys()]:
-                _note(runs, workload, happening.at)
-        elif happening.what is EventKind.ARRIVED:
-            _note(runs, known[key], happening.at)
-        elif (run := runs.get(key)) is not None:
-            _follow(run, happening, known)
-            if happening.what in (EventKind.FINISHED, EventKind.DELETED):
-                ended.append(runs.pop(key))
-    ran = sorted((run for run in ended if run.total), key=lambda run: (run.arrived, run.workload.key))
-    if begun is None:
-        begun = ran[0].arrived if ran else 0
+    traced = TracedRuns()
+    for happening in timeline((record for file in files for record in file.records()), traced.known):
+        traced.follow(happening)
+    ran = traced.ran()
+    begun = ran[0].arrived if ran else 0
     return begun, [_row(run, begun) for run in ran]
 
 
-def _follow(run: _TracedRun, happening: Happening, known: Mapping[str, Workload]) -> None:
-    match happening.what:
-        case EventKind.ADMITTED if run.since is None:
-            run.since = _since(known.get(happening.workload)) or happening.at
-        case EventKind.UNWRITTEN:  # it did not run
-            run.since = None
-        case EventKind.REQUEUED | EventKind.EVICTED | EventKind.FINISHED | EventKind.DELETED:
-            run.stop(happening.at)
+class TracedRuns:
+    """Follows a timeline, which updates `known`; keeps the workloads that ran and ended."""
 
+    def __init__(self) -> None:
+        self.known: dict[str, Workload] = {}
+        self._running: dict[str, TracedRun] = {}
+        self._ended: list[TracedRun] = []
 
-def _note(runs: dict[str, _TracedRun], workload: Workload, at: int) -> None:
-    run = runs[workload.key] = _TracedRun(workload, workload.created or at)
-    if not workload.finished:
-        run.since = _since(workload)
+    def ran(self) -> list[TracedRun]:
+        """Return those that ran, by arrival."""
+        return sorted((run for run in self._ended if run.total), key=lambda run: (run.arrived, run.workload.key))
+
+    def follow(self, happening: Happening) -> None:
+        """Take note of an entry of the timeline, before the next one is made."""
+        key, at = happening.workload, happening.at
+        if happening.what is EventKind.BEGAN:
+            for key in self.known.keys() - self._running.keys():
+                self._note(self.known[key], at)
+        elif happening.what is EventKind.ARRIVED:
+            self._note(self.known[key], at)
+        elif (run := self._running.get(key)) is not None:
+            match happening.what:
+                case EventKind.ADMITTED if run.since is None:
+                    run.since = _since(self.known.get(key)) or at
+                case EventKind.UNWRITTEN:  # it did not run
+                    run.since = None
+                case EventKind.REQUEUED | EventKind.EVICTED | EventKind.FINISHED | EventKind.DELETED:
+                    run.stop(at)
+            if happening.what in (EventKind.FINISHED, EventKind.DELETED):
+                self._ended.append(self._running.pop(key))
+
+    def _note(self, workload: Workload, at: int) -> None:
+        run = self._running[workload.key] = TracedRun(workload, workload.created or at)
+        if not workload.finished:
+            run.since = _since(workload)
 
 
 def _since(workload: Workload | None) -> int | None:
     return workload.admission.reserved_at if workload is not None and workload.admission is not None else None
 
 
-def _row(run: _TracedRun, begun: int) -> dict[str, Any]:
+def _row(run: TracedRun, begun: int) -> dict[str, Any]:
     workload = run.workload
     if len(workload.pod_sets) == 1:
         (pods,) = workload.pod_sets

@@ -149,6 +149,12 @@ def test_what_the_queues_do_not_have_is_an_error(tmp_path, row, code, said):
         ),
         (
             "t.jsonl",
+            '{"time": 1, "queue": "a", "run": 2, "priority": 2147483648}',
+            "1:49",
+            'column "priority": "2147483648" is not a whole number from -2,147,483,648 to 2,147,483,647',
+        ),
+        (
+            "t.jsonl",
             '{"time": 1, "queue": "a", "run": 2, "requests": {"cpu": "x"}}',
             "1:57",
             'column "cpu": "x" is not',

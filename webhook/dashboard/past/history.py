@@ -119,7 +119,7 @@ class Runs:
         ended = milliseconds((find(new, FINISHED) or {}).get("lastTransitionTime"))
         past = 1000 * int(at(new, ("status", PAST)) or 0)
         run = ended - milliseconds(begun.get("lastTransitionTime")) + past
-        self._ran.append(_arrival(workload, max(1000, run)))
+        self._ran.append(arrival_of(workload, workload.created, max(1000, run)))
 
     @property
     def full(self) -> bool:
@@ -131,14 +131,14 @@ class Runs:
         return tuple(sorted(self._ran, key=lambda arrival: arrival.at))
 
 
-def _arrival(workload: Workload, run: int) -> Arrival:
+def arrival_of(workload: Workload, at: int, run: int) -> Arrival:
     """Return a workload as it came; pods of several kinds become one pod that asks for what they ask together."""
     count, least, requests = 1, None, total(workload)
     if len(workload.pod_sets) == 1:
         (pods,) = workload.pod_sets
         count, least, requests = pods.count, pods.min_count, dict(pods.requests)
     return Arrival(
-        at=workload.created, run=run, namespace=workload.namespace, queue=workload.queue_name, name=workload.name,
+        at=at, run=run, namespace=workload.namespace, queue=workload.queue_name, name=workload.name,
         requests=requests, count=count, least=least, priority=workload.priority, group=workload.priority_class,
         user=workload.user,
     )  # fmt: skip

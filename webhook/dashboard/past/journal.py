@@ -5,19 +5,19 @@ Read in a thread, the newest files first, as much as can be read in a while; `pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from webhook.dashboard.model.workloads import JobRef, LifeEvent
-from webhook.dashboard.past.history import QueueSample
-from webhook.journal.read import JournalFile, journal_files
+from webhook.dashboard.past.history import QueueSample, arrival_of
+from webhook.journal.read import journal_files
 from webhook.journal.records import Begin, Decided, Record
 from webhook.journal.timeline import EventKind, Happening, timeline
-from webhook.journal.trace import trace
+from webhook.journal.trace import TracedRuns
 from webhook.journal.writer import SUFFIX
-from webhook.offline.simulate.arrivals import Arrival, arrival
+from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.decisions import Admitted
 from webhook.queue.events import (
     AdmissionUnwritten,
@@ -103,7 +103,7 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
     """Read a journal as far as there is time. Raises SourceError, OSError where it cannot be read."""
     paths, more = newest(folder)
     files = journal_files(paths)
-    fold = _Fold()
+    fold, traced = _Fold(), TracedRuns()
     lives: dict[str, list[LifeEvent]] = {}
     partial = more
 
@@ -116,17 +116,15 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
             fold.take(record)
             yield record
 
-    for happening in timeline(records(), {}):
+    for happening in timeline(records(), traced.known):
+        traced.follow(happening)
         if (event := _event(happening)) is not None:
             lives.setdefault(happening.workload, []).append(event)
     fold.end()
     begun = files[0].begin.at if files else 0
     queues = {name: past.points for name, past in fold.queues.items()}
-    return JournalPast(begun, partial, queues, lives, () if partial and not in_time() else _arrivals(files))
-
-
-def _arrivals(files: Iterable[JournalFile]) -> tuple[Arrival, ...]:
-    return tuple(arrival(row, number) for number, row in enumerate(trace(files, 0)[1], 1))
+    arrivals = tuple(arrival_of(run.workload, run.arrived, run.total) for run in traced.ran())
+    return JournalPast(begun, partial, queues, lives, arrivals)
 
 
 def _event(happening: Happening) -> LifeEvent | None:

@@ -22,7 +22,9 @@ COLUMNS: Final = ("time", "queue", "run", "name", "namespace", "priority", "coun
 _LISTED: Final = f"listed columns: {', '.join(COLUMNS)}"
 _SECONDS: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 _MOST: Final = 2**63
-_WHOLE: Final = re.compile(r"-?[0-9]{1,9}")
+_WHOLE: Final = re.compile(r"-?[0-9]{1,10}")
+_LARGEST: Final = 2**31 - 1
+"""Of a number of pods and of a priority: Kubernetes has 32 bits for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def arrival(row: Mapping[str, Any], line: int) -> Arrival:
         requests={str(name): _quantity(str(name), value) for name, value in asked.items()},
         count=_whole(given, "count") if "count" in given else 1,
         least=_whole(given, "min") if "min" in given else None,
-        priority=_whole(given, "priority", -(10**9)) if "priority" in given else 0,
+        priority=_whole(given, "priority", -_LARGEST - 1) if "priority" in given else 0,
         group=str(given.get("class", "")),
         user=str(given.get("user", "")),
     )
@@ -135,6 +137,6 @@ def _quantity(resource: str, value: Any) -> int:
 
 def _whole(given: Mapping[str, Any], column: str, least: int = 1) -> int:
     value = given[column]
-    if isinstance(value, bool) or not _WHOLE.fullmatch(str(value)) or int(value) < least:
-        raise RowError(f'"{value}" is not a whole number' + (f" of {least} or more" if least > 0 else ""), column)
+    if isinstance(value, bool) or not _WHOLE.fullmatch(str(value)) or not least <= int(value) <= _LARGEST:
+        raise RowError(f'"{value}" is not a whole number from {least:,} to {_LARGEST:,}', column)
     return int(value)
