@@ -259,7 +259,7 @@ def write(folder: Path, count: int) -> tuple[Day, float]:
 def again(folder: Path) -> tuple[int, int]:
     """Replay the journal; give how many decisions were the same, and how many others."""
     begun, same, other = time.process_time(), 0, 0
-    for file in journal_files([folder / "journal"]):
+    for file in journal_files([folder / "journal"], []):
         for call in replay(file.records(), rules_of(file.begin.rules)):
             decided = len(call.then.admitted) + len(call.then.preempted) + len(call.then.evicted)
             same, other = (same + decided, other) if call.same else (same, other + max(1, decided))

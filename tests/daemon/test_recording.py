@@ -83,7 +83,7 @@ def test_decisions_are_written_down_and_decided_again(tmp_path, policies):
             return (await talk.get("/metrics"))[1]
 
     assert 'sluice_journal_records_total{result="dropped"} 0.0' in asyncio.run(go())
-    (file,) = journal_files([tmp_path / "journal"])
+    (file,) = journal_files([tmp_path / "journal"], [])
     assert (file.begin.users, len(read_key(tmp_path / "journal" / KEY_FILE))) == ("hash", 64)
     calls = list(replay_journal(file.records(), rules_of(file.begin.rules)))
     assert [a.cluster_queue for call in calls for a in call.then.admitted] == ["cq"]

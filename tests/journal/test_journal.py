@@ -19,7 +19,7 @@ from tests.queue.python_rules import KueueRules
 from webhook.diagnostics import SourceError
 from webhook.journal import writer as writer_module
 from webhook.journal.journal import Decider, Journal
-from webhook.journal.read import journal_files
+from webhook.journal.read import journal_files, readable
 from webhook.journal.records import Begin, Decided, line_of, record_of
 from webhook.journal.replay import replay
 from webhook.journal.writer import SUFFIX, JournalLimits, JournalWriter
@@ -91,7 +91,7 @@ def test_a_journal_replays_to_the_same_decisions(data, world, names):
             for what in data.draw(st.lists(st.sampled_from(MOVES), min_size=10, max_size=60)):
                 queues.move(what, data)
             queues.decide()
-        again = [call for file in journal_files([Path(folder)]) for call in replay(file.records(), queues.rules)]
+        again = [call for file in journal_files([Path(folder)], []) for call in replay(file.records(), queues.rules)]
     assert [call.then for call in again if not call.same] == []
     assert sum(call.then.count for call in again) == queues.decisions
     assert queues.writer.counts()["dropped"] == 0
@@ -153,7 +153,7 @@ def test_files_go_by_the_leaders_epoch(tmp_path):
         writer = JournalWriter(tmp_path / name)
         writer.begin(begin(at, epoch, lease))
         writer.close()
-    found = journal_files([tmp_path / "a", tmp_path / "b"])
+    found = journal_files([tmp_path / "a", tmp_path / "b"], [])
     assert [(file.begin.epoch, file.path.parent.name) for file in found] == [(1, "a"), (2, "b"), (3, "a"), (1, "b")]
 
 
@@ -191,7 +191,7 @@ def test_a_cycle_that_nobody_ends_does_not_stop_the_journal(tmp_path, events):
         pass
     journal.round(state, rules, MONDAY + 24 * HOUR)
     writer.close()
-    assert len(journal_files([tmp_path])) == 2
+    assert len(journal_files([tmp_path], [])) == 2
 
 
 def test_a_file_is_full_while_records_keep_coming(tmp_path, monkeypatch):
@@ -235,7 +235,7 @@ def test_a_disk_that_fails_ends_the_file_and_is_tried_again(tmp_path, monkeypatc
     writer.begin(begin(MONDAY + MINUTE))
     writer.add(Decided(MONDAY + MINUTE))
     writer.close()
-    (file,) = journal_files([tmp_path])
+    (file,) = journal_files([tmp_path], [])
     assert [type(record) for record in file.records()] == [Begin, Decided]
     assert writer.counts()["written"] == 2
     assert writer.counts()["dropped"] >= 1
@@ -271,7 +271,7 @@ def test_what_a_killed_writer_left_can_be_read(tmp_path):
     stream = gzip.GzipFile(path, "wb")
     stream.write(line_of(begin()) + line_of(Decided(MONDAY)) + line_of(Decided(MONDAY + 1))[:-5])
     stream.flush()
-    (file,) = journal_files([path])
+    (file,) = journal_files([path], [])
     assert [type(record) for record in file.records()] == [Begin, Decided]
     stream.close()
 
@@ -297,7 +297,11 @@ def test_a_wrong_line_is_told_at_its_place(tmp_path, lines, told):
 
 def everything(path):
     """All records of a file."""
-    return [record for file in journal_files([path]) for record in file.records()]
+    wrong = []
+    records = list(readable(journal_files([path], wrong), wrong))
+    if wrong:
+        raise SourceError(wrong)
+    return records
 
 
 def test_what_a_full_disk_took_is_counted(tmp_path, monkeypatch):

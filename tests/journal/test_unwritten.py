@@ -25,7 +25,7 @@ def test_a_replay_charges_it_as_little(tmp_path):
         queues.decide()
         queues.tell(AdmissionUnwritten(f"{NS}/j"))
         queues.decide()
-    files = list(journal_files([tmp_path]))
+    files = list(journal_files([tmp_path], []))
     assert len(files) == 2
     for file in files:
         *_, last = replay(file.records(), queues.rules)

@@ -50,7 +50,7 @@ def test_a_journal_of_hashes_replays_to_the_same_decisions(data, world, names):
             for what in data.draw(st.lists(st.sampled_from(MOVES), min_size=10, max_size=40)):
                 queues.move(what, data)
             queues.decide()
-        files = journal_files([Path(folder)])
+        files = journal_files([Path(folder)], [])
         again = [call for file in files for call in replay(file.records(), queues.rules)]
         users = {r.workload.user for file in files for r in file.records() if isinstance(r, WorkloadChanged)}
     assert [call.then for call in again if not call.same] == []

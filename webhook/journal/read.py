@@ -32,13 +32,21 @@ class JournalFile:
             yield _record(line, Place(str(self.path), number))
 
 
-def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
+def readable(files: Iterable[JournalFile], wrong: list[Diagnostic]) -> Iterator[Record]:
+    """Yield the records of files. What ends one early is noted, and the next one is read."""
+    for file in files:
+        try:
+            yield from file.records()
+        except SourceError as error:
+            wrong += error.diagnostics
+
+
+def journal_files(paths: Iterable[Path], wrong: list[Diagnostic]) -> list[JournalFile]:
     """Find the files of folders, and those named, sorted by lease, epoch of the leader, then by time.
 
-    Raises SourceError that lists every file that is not a journal.
+    What is not a journal is noted, and left out.
     """
     journals: list[JournalFile] = []
-    wrong: list[Diagnostic] = []
     seen: set[Path] = set()
     for path in paths:
         for file in sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]:
@@ -57,8 +65,6 @@ def journal_files(paths: Iterable[Path]) -> list[JournalFile]:
                 wrong.append(
                     Diagnostic(CODE, Place(str(file), 1), "a journal must start with a begin record", hint=hint)
                 )
-    if wrong:
-        raise SourceError(wrong)
     return sorted(journals, key=lambda file: (file.begin.lease, file.begin.epoch, file.begin.at))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.api.amounts import texts
-from webhook.journal.read import JournalFile
+from webhook.journal.records import Record
 from webhook.journal.timeline import EventKind, Happening, timeline, total
 from webhook.queue.model import Workload
 
@@ -28,13 +28,13 @@ class TracedRun:
             self.since = None
 
 
-def trace(files: Iterable[JournalFile]) -> tuple[int, list[dict[str, Any]]]:
+def trace(records: Iterable[Record]) -> tuple[int, list[dict[str, Any]]]:
     """Return when the trace begins, at the first arrival, and a row for each finished workload, by arrival.
 
     Several pod sets become one pod with their total request.
     """
     traced = TracedRuns()
-    for happening in timeline((record for file in files for record in file.records()), traced.known):
+    for happening in timeline(records, traced.known):
         traced.follow(happening)
     ran = traced.ran()
     begun = ran[0].arrived if ran else 0

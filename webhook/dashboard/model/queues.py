@@ -144,7 +144,7 @@ class HistoryPoint(JsonView, frozen=True):
 
 
 class QueueHistory(JsonView, frozen=True):
-    """The past of a queue from `since` on; `partial` if the journal was not read to its end in time."""
+    """The past of a queue from `since` on; `partial` if some of that time is missing."""
 
     source: Literal["journal", "memory"]
     since: int

@@ -5,6 +5,7 @@ Read in a thread, the newest files first, as much as can be read in a while; `pa
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Final
 
 from webhook.dashboard.model.workloads import JobRef, LifeEvent
 from webhook.dashboard.past.history import QueueSample, arrival_of
-from webhook.journal.read import journal_files
+from webhook.diagnostics import Diagnostic, SourceError
+from webhook.journal.read import journal_files, readable
 from webhook.journal.records import Begin, Decided, Record
 from webhook.journal.timeline import EventKind, Happening, timeline
 from webhook.journal.trace import TracedRuns
@@ -28,6 +30,8 @@ from webhook.queue.events import (
     WorkloadGone,
 )
 from webhook.queue.model import Admission, LocalQueue, Workload
+
+log = logging.getLogger(__name__)
 
 BYTES: Final = 8 * 2**20
 """Of compressed files that are read: a hundred thousand records or so."""
@@ -100,16 +104,16 @@ def newest(folder: Path) -> tuple[list[Path], bool]:
 
 
 def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
-    """Read a journal as far as there is time. Raises SourceError, OSError where it cannot be read."""
-    paths, more = newest(folder)
-    files = journal_files(paths)
+    """Read a journal as far as there is time; damaged parts are left out. Raises OSError where there is none."""
+    paths, partial = newest(folder)
+    wrong: list[Diagnostic] = []
+    files = journal_files(paths, wrong)
     fold, traced = _Fold(), TracedRuns()
     lives: dict[str, list[LifeEvent]] = {}
-    partial = more
 
     def records() -> Iterator[Record]:
         nonlocal partial
-        for record in (record for file in files for record in file.records()):
+        for record in readable(files, wrong):
             if not in_time():
                 partial = True
                 return
@@ -121,10 +125,12 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
         if (event := _event(happening)) is not None:
             lives.setdefault(happening.workload, []).append(event)
     fold.end()
+    if wrong:
+        log.warning("the page's history is incomplete: %s", SourceError(wrong))
     begun = files[0].begin.at if files else 0
     queues = {name: past.points for name, past in fold.queues.items()}
     arrivals = tuple(arrival_of(run.workload, run.arrived, run.total) for run in traced.ran())
-    return JournalPast(begun, partial, queues, lives, arrivals)
+    return JournalPast(begun, partial or bool(wrong), queues, lives, arrivals)
 
 
 def _event(happening: Happening) -> LifeEvent | None:

@@ -14,7 +14,6 @@ from webhook.dashboard.past.ended import Ended
 from webhook.dashboard.past.history import Runs, Samples, point_of
 from webhook.dashboard.past.journal import JournalPast, read_past
 from webhook.dashboard.views.cluster import columns_of
-from webhook.diagnostics import SourceError
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.state import State
 
@@ -76,7 +75,7 @@ class Past:
                 until = self._clock() + PATIENCE
                 try:
                     self._read = await asyncio.to_thread(read_past, self._folder, lambda: self._clock() < until)
-                except (SourceError, OSError) as error:
+                except OSError as error:
                     log.warning("the page shows no history: the journal cannot be read: %s", error)
                     self._read = JournalPast(0, True, {}, {}, ())
                 self._read_at = self._clock()

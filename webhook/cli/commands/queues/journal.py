@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +19,9 @@ from webhook.cli.commands.queues.plan import moment
 from webhook.cli.option_types import TEXT, THERE, Read, output_option, rules_option
 from webhook.cli.progress import Progress
 from webhook.cli.repository import queue_rules, repository, rules_as_configured
+from webhook.diagnostics import Diagnostic, SourceError
 from webhook.journal.compare import Agreement, Compared, ComparedKind, StartComparison
-from webhook.journal.read import JournalFile, journal_files
+from webhook.journal.read import JournalFile, journal_files, readable
 from webhook.journal.replay import Replayed, in_order, replay, until
 from webhook.journal.timeline import Happening, timeline
 from webhook.journal.trace import trace
@@ -88,21 +90,21 @@ def show(
 
     Exit code 2: a file cannot be used, 3: no events found.
     """
-    found = _files(files)
-    if at is not None:
-        if workload is None:
-            raise click.UsageError("--at requires --workload")
-        then = _at(found, workload, at, names)
-        click.echo(orjson.dumps(then).decode() if output == "json" else "\n".join(_told(then)))
-        return
-    told = 0
-    for happening in _happenings(found):
-        if workload in (None, happening.workload) and (since or 0) <= happening.at <= (until or happening.at):
-            click.echo(_json(happening) if output == "json" else _line(happening))
-            told += 1
-    if not told:
-        click.echo("sluice journal show: no events found", err=True)
-        sys.exit(exits.NOTHING_TO_RUN)
+    if at is not None and workload is None:
+        raise click.UsageError("--at requires --workload")
+    with _reading(files) as (found, wrong):
+        if at is not None and workload is not None:
+            then = _at(found, wrong, workload, at, names)
+            click.echo(orjson.dumps(then).decode() if output == "json" else "\n".join(_told(then)))
+            return
+        told = 0
+        for happening in timeline(readable(found, wrong), {}):
+            if workload in (None, happening.workload) and (since or 0) <= happening.at <= (until or happening.at):
+                click.echo(_json(happening) if output == "json" else _line(happening))
+                told += 1
+        if not told:
+            click.echo("sluice journal show: no events found", err=True)
+            sys.exit(exits.NOTHING_TO_RUN)
 
 
 @journal_command.command(epilog=EXPORT_EXAMPLES)
@@ -112,14 +114,15 @@ def export(files: tuple[Path, ...]) -> None:
 
     Exit code 2: a file cannot be used, 3: no job finished.
     """
-    begun, rows = trace(_files(files))
-    for row in rows:
-        click.echo(json.dumps(row, ensure_ascii=False))
-    if rows:
-        click.echo(f"sluice journal export: the trace begins at {written(begun)}; see simulate --begin", err=True)
-    else:
-        click.echo("sluice journal export: no job finished", err=True)
-        sys.exit(exits.NOTHING_TO_RUN)
+    with _reading(files) as (found, wrong):
+        begun, rows = trace(readable(found, wrong))
+        for row in rows:
+            click.echo(json.dumps(row, ensure_ascii=False))
+        if rows:
+            click.echo(f"sluice journal export: the trace begins at {written(begun)}; see simulate --begin", err=True)
+        else:
+            click.echo("sluice journal export: no job finished", err=True)
+            sys.exit(exits.NOTHING_TO_RUN)
 
 
 @journal_command.command(name="replay", epilog=REPLAY_EXAMPLES)
@@ -133,23 +136,23 @@ def replay_journal(files: tuple[Path, ...], names: tuple[str, ...]) -> None:
 
     Exit code 0: all decisions are the same, 1: some differ, 2: a file cannot be used, 3: no journal.
     """
-    found = _files(files)
-    calls = decisions = 0
-    different: list[Replayed] = []
-    with Progress() as progress:
-        for file in found:
-            progress.step(len(found), file.path.name)
-            for call in replay(file.records(), _rules(file, names)):
-                calls, decisions = calls + 1, decisions + call.then.count
-                if not call.same:
-                    different.append(call)
-    for call in different[:SHOWN]:
-        click.echo("\n".join(_difference(call)))
-    if len(different) > SHOWN:
-        click.echo(f"... and {len(different) - SHOWN:,} more")
-    same = "all the same" if not different else f"{len(different):,} rounds differ"
-    click.echo(f"{decisions:,} decisions in {calls:,} rounds of {len(found)} files: {same}")
-    sys.exit(exits.FAILED if different else exits.PASSED)
+    with _reading(files) as (found, wrong):
+        calls = decisions = 0
+        different: list[Replayed] = []
+        with Progress() as progress:
+            for file in found:
+                progress.step(len(found), file.path.name)
+                for call in replay(readable([file], wrong), _rules(file, names)):
+                    calls, decisions = calls + 1, decisions + call.then.count
+                    if not call.same:
+                        different.append(call)
+        for call in different[:SHOWN]:
+            click.echo("\n".join(_difference(call)))
+        if len(different) > SHOWN:
+            click.echo(f"... and {len(different) - SHOWN:,} more")
+        same = "all the same" if not different else f"{len(different):,} rounds differ"
+        click.echo(f"{decisions:,} decisions in {calls:,} rounds of {len(found)} files: {same}")
+        sys.exit(exits.FAILED if different else exits.PASSED)
 
 
 @journal_command.command(epilog=COMPARE_EXAMPLES)
@@ -165,16 +168,16 @@ def compare(files: tuple[Path, ...], since: int | None, until: int | None, outpu
 
     Exit code 2: a file cannot be used, 3: nothing to compare.
     """
-    comparison, found = StartComparison(), list[Compared]()
-    for file in _files(files):
-        compared = (comparison.record(record) for record in file.records())
-        found += (row for row in compared if row and (since or 0) <= row.at <= (until or row.at))
-    waiting = comparison.wanted()
-    if not found and not waiting:
-        click.echo("sluice journal compare: Kueue admitted nothing in this time", err=True)
-        sys.exit(exits.NOTHING_TO_RUN)
-    for line in _rows(found, waiting) if output == "json" else _report(found, waiting):
-        click.echo(line)
+    with _reading(files) as (journals, wrong):
+        comparison = StartComparison()
+        compared = map(comparison.record, readable(journals, wrong))
+        found = [row for row in compared if row and (since or 0) <= row.at <= (until or row.at)]
+        waiting = comparison.wanted()
+        if not found and not waiting:
+            click.echo("sluice journal compare: Kueue admitted nothing in this time", err=True)
+            sys.exit(exits.NOTHING_TO_RUN)
+        for line in _rows(found, waiting) if output == "json" else _report(found, waiting):
+            click.echo(line)
 
 
 def _rows(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[str]:
@@ -206,13 +209,25 @@ def _report(found: Sequence[Compared], waiting: Sequence[Compared]) -> Iterator[
         yield f"... and {len(different) - SHOWN:,} more; -o json has all"
 
 
-def _files(paths: Sequence[Path]) -> list[JournalFile]:
-    """Find the files of a journal; ends the program where there are none. Raises SourceError."""
-    found = journal_files(paths)
-    if not found:
-        click.echo("sluice journal: no journal in these folders", err=True)
-        sys.exit(exits.NOTHING_TO_RUN)
-    return found
+@contextmanager
+def _reading(paths: Sequence[Path]) -> Iterator[tuple[list[JournalFile], list[Diagnostic]]]:
+    """Find the files of a journal; ends the program where there are none.
+
+    What cannot be read is noted in the list, and told last: SourceError, whatever the command found in the rest.
+    """
+    wrong: list[Diagnostic] = []
+    found = journal_files(paths, wrong)
+    try:
+        if not found and not wrong:
+            click.echo("sluice journal: no journal in these folders", err=True)
+            sys.exit(exits.NOTHING_TO_RUN)
+        if found:
+            yield found, wrong
+    except SystemExit:
+        if not wrong:
+            raise
+    if wrong:
+        raise SourceError(wrong)
 
 
 def _rules(file: JournalFile, names: Sequence[str]) -> Rules:
@@ -221,10 +236,6 @@ def _rules(file: JournalFile, names: Sequence[str]) -> Rules:
     if names:
         return queue_rules(within)
     return rules_as_configured(within, Configured(begin.rules, begin.parameters, begin.settings))
-
-
-def _happenings(files: Sequence[JournalFile]) -> Iterator[Happening]:
-    return timeline((record for file in files for record in file.records()), {})
 
 
 def _line(happening: Happening) -> str:
@@ -237,14 +248,16 @@ def _json(happening: Happening) -> str:
     return orjson.dumps({**fields, "queue": happening.queue, "detail": happening.detail}).decode()
 
 
-def _at(files: Sequence[JournalFile], workload: str, at: int, names: Sequence[str]) -> dict[str, Any]:
+def _at(
+    files: Sequence[JournalFile], wrong: list[Diagnostic], workload: str, at: int, names: Sequence[str]
+) -> dict[str, Any]:
     """Bring the state to where it stood at a time, and explain a workload there. Raises a usage error."""
     before = [file for file in files if file.begin.at <= at]
     if not before:
         raise click.UsageError(f"the journal begins at {written(files[0].begin.at)}")
     last = before[-1]
     state: State | None = None
-    for call in replay(until(last.records(), at), _rules(last, names)):
+    for call in replay(until(readable([last], wrong), at), _rules(last, names)):
         state = call.state
     found = {"time": written(at), "workload": workload}
     entry = state.entries.get(workload) if state is not None else None

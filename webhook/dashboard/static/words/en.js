@@ -118,7 +118,7 @@ export default {
   spans: { "1h": "1 hour", "6h": "6 hours", "24h": "24 hours", "7d": "7 days", "28d": "4 weeks" },
   fromMemory: (clock) => `From this replica's memory, since ${clock}.`,
   fromJournal: "From the journal.",
-  partialHistory: "The journal holds more than was read in time.",
+  partialHistory: "The history is incomplete.",
   noHistory: "Nothing is recorded yet.",
   workloads: "Workloads",
   waitingTime: "Time that started jobs were pending",
