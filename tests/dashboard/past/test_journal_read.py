@@ -1,6 +1,9 @@
 """What the page reads of a journal: days as the core wrote them, and the arrivals, lives and points of them."""
 
-from tests.journal.days import finished, held, live
+import pytest
+
+from tests.cluster.small_cluster import queues
+from tests.journal.days import finished, gone, held, live
 from tests.journal.test_command import told
 from webhook.dashboard.past.journal import read_past
 
@@ -15,3 +18,37 @@ def test_a_job_of_the_highest_priority_and_one_without_a_time_are_read(tmp_path)
     past = read_past(tmp_path / "replica-1", lambda: True)
     assert [(a.name, a.priority, a.run) for a in past.arrivals] == [("first", 2**31 - 1, 120_000)]
     assert [event.what for event in past.lives["team-a/second"]] == ["queued", "admitted", "finished"]
+
+
+def stopped(name, cpu):
+    """A Workload that its owner has deactivated."""
+    made = told(name, cpu)
+    made["spec"]["active"] = False
+    return made
+
+
+(LOCAL_QUEUE,) = [obj for obj in queues("2") if obj["kind"] == "LocalQueue"]
+HELD_BACK = {**LOCAL_QUEUE, "spec": {**LOCAL_QUEUE["spec"], "stopPolicy": "Hold"}}
+BIG = told("big", "5")
+PENDING = {
+    "inactive": [stopped("big", "5")],
+    "deactivated while it waits": [BIG, stopped("big", "5")],
+    "its LocalQueue is deleted": [BIG, gone(LOCAL_QUEUE)],
+    "its LocalQueue is deleted, then it": [BIG, gone(LOCAL_QUEUE), gone(BIG)],
+    "its LocalQueue comes later": [gone(LOCAL_QUEUE), BIG, LOCAL_QUEUE],
+    "its LocalQueue is stopped": [BIG, HELD_BACK],
+    "its LocalQueue is stopped and goes on": [BIG, HELD_BACK, LOCAL_QUEUE],
+    "its admission is not written": [told("first", "2"), told("first", "1")],
+    "its admission is not written, and it is deactivated": [told("first", "2"), stopped("first", "2")],
+}
+
+
+@pytest.mark.parametrize("case", PENDING)
+def test_pending_is_counted_as_the_core_does(tmp_path, case):
+    """Each change is seen by a round of its own, six minutes after the one before."""
+    core = live(tmp_path, (0,), *((6 * number, told) for number, told in enumerate(PENDING[case], 1)))
+    line = core.state.by_queue["cq"]
+    last = read_past(tmp_path / "replica-1", lambda: True).queues["cq"][-1]
+    assert last.pending == sum(len(each.members) for each in line.classes.values())
+    assert [n for _, n in last.reserved] == [n for n in line.node.tree.usage if n]
+    assert last.admitted == len(line.holders)

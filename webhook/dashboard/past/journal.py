@@ -21,15 +21,19 @@ from webhook.journal.trace import TracedRuns
 from webhook.journal.writer import SUFFIX
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.decisions import Admitted
+from webhook.queue.definitions import Definitions
 from webhook.queue.events import (
     AdmissionUnwritten,
+    Definition,
     DefinitionChanged,
     DefinitionGone,
     WorkloadChanged,
     WorkloadEvicted,
     WorkloadGone,
 )
-from webhook.queue.model import Admission, LocalQueue, Workload
+from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Workload
+from webhook.queue.quota.accounting import local_of
+from webhook.queue.workload_facts import requeued, unwritten
 
 log = logging.getLogger(__name__)
 
@@ -152,8 +156,11 @@ class _Fold:
     def __init__(self) -> None:
         self.queues: dict[str, QueueReplay] = {}
         self.known: dict[str, Workload] = {}
-        self.local_queues: dict[str, str] = {}
+        self.definitions = Definitions()
+        self._redefined = False
         self.held: dict[str, Hold] = {}
+        self.waits: dict[str, str] = {}
+        """The ClusterQueue in which each pending workload is counted."""
         self.now = self.bucket = 0
 
     def take(self, record: Record) -> None:
@@ -169,28 +176,33 @@ class _Fold:
             case WorkloadGone(key):
                 self._release(key)
                 self.known.pop(key, None)
-            case WorkloadEvicted(key) | AdmissionUnwritten(key):
-                self._release(key)
+            case WorkloadEvicted(key, queued_at, requeue_at):
                 if (evicted := self.known.get(key)) is not None:
-                    self._wait(evicted)
-            case DefinitionChanged(LocalQueue() as local_queue):
-                self.local_queues[f"{local_queue.namespace}/{local_queue.name}"] = local_queue.cluster_queue
-            case DefinitionGone(kind, key) if kind is LocalQueue:
-                self.local_queues.pop(key, None)
-            case _:
-                pass
+                    self._changed(requeued(evicted, queued_at, requeue_at))
+            case AdmissionUnwritten(key):
+                if (refused := self.known.get(key)) is not None:
+                    self._changed(unwritten(refused))
+            case DefinitionChanged(definition):
+                self._redefined |= _leads(self.definitions.put(definition)) != _leads(definition)
+            case DefinitionGone(kind, key):
+                self._redefined |= _leads(self.definitions.drop(kind, key)) is not None
 
     def _begin(self, begin: Begin) -> None:
         for past in self.queues.values():
             past.reserved, past.admitted, past.pending = {}, 0, set()
-        self.held, self.known = {}, {}
-        self.local_queues = {f"{q.namespace}/{q.name}": q.cluster_queue for q in begin.snapshot.local_queues}
+        self.held, self.waits, self.known = {}, {}, {}
+        self.definitions = Definitions()
+        self.definitions.define(begin.snapshot)
+        for queue in begin.snapshot.cluster_queues:
+            self.queues.setdefault(queue.name, QueueReplay())
         for workload in begin.snapshot.workloads:
             self._changed(workload)
         self._tick(begin.at)
 
     def _tick(self, now: int) -> None:
         self.now = now
+        if self._redefined:
+            self._recount()
         if now // BUCKET != self.bucket:
             self.bucket = now // BUCKET
             self.end()
@@ -210,8 +222,18 @@ class _Fold:
             self._wait(workload)
 
     def _wait(self, workload: Workload) -> None:
-        if queue := self.local_queues.get(f"{workload.namespace}/{workload.queue_name}"):
+        """Count a workload where it is pending, as the core does: not if it is inactive, held, or in no queue."""
+        if not self.definitions.why_not_queued(workload):
+            queue = self.waits[workload.key] = self.definitions.local_queues[local_of(workload)].cluster_queue
             self.queues.setdefault(queue, QueueReplay()).pending.add(workload.key)
+
+    def _recount(self) -> None:
+        """Count those that are pending where their LocalQueues lead now."""
+        self._redefined = False
+        for workload in self.known.values():
+            if workload.key not in self.held and not workload.finished:
+                self._release(workload.key)
+                self._wait(workload)
 
     def _admitted(self, made: Admitted) -> None:
         workload = self.known.get(made.workload)
@@ -235,10 +257,18 @@ class _Fold:
             past.admitted -= 1
             for cell, number in hold.amounts.items():
                 past.reserved[cell] -= number
-        elif (workload := self.known.get(key)) is not None:
-            queue = self.local_queues.get(f"{workload.namespace}/{workload.queue_name}", "")
-            if queue in self.queues:
-                self.queues[queue].pending.discard(key)
+        if queue := self.waits.pop(key, ""):
+            self.queues[queue].pending.discard(key)
+
+
+def _leads(definition: Definition | None) -> object:
+    """Return what of a definition says in which queue a workload is pending; None of most."""
+    match definition:
+        case LocalQueue():
+            return definition.cluster_queue, definition.stop_policy, definition.problem
+        case ClusterQueue():
+            return definition.name
+    return None
 
 
 def _amounts(admission: Admission) -> Iterator[tuple[tuple[str, str], int]]:
