@@ -6,15 +6,16 @@ Also which jobs ran, and for how long: the trace that can be run again where no 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.pace import Pass, every
 from webhook.cluster.workloads.conditions import PAST, cluster_queue_of
-from webhook.dashboard.model.queues import HistoryPoint, QueueHistory
+from webhook.dashboard.model.queues import HistoryPoint
 from webhook.dashboard.views.cluster import columns_of
+from webhook.dashboard.views.simulate import thinned
 from webhook.jobs.describe import at
 from webhook.journal.timeline import total
 from webhook.kube.conditions import find, holds
@@ -29,6 +30,8 @@ SAMPLES: Final = 100_000
 """Points of all queues together: some 25 MB."""
 LEAST: Final = 60
 """Points that a queue has in any case."""
+SHOWN: Final = 400
+"""Points of a queue that are answered."""
 RUNS: Final = 10_000
 """Jobs that are remembered."""
 
@@ -77,12 +80,9 @@ class Samples:
             if pause:
                 yield
 
-    def of(self, state: State, name: str, since: int) -> QueueHistory:
-        """Return the points of a queue from a time on, and how things stand at it."""
-        columns = columns_of(state)
-        points = list(self._points.get(name, ()))
-        begin = max((i for i, p in enumerate(points) if p.at <= since), default=0)
-        return QueueHistory("memory", self.since, points=tuple(point_of(p, columns) for p in points[begin:]))
+    def of(self, name: str) -> list[QueueSample]:
+        """Return the points of a queue."""
+        return list(self._points.get(name, ()))
 
 
 def _sample(state: State, name: str, now: int, waits: list[int] | tuple[()]) -> QueueSample | None:
@@ -94,6 +94,14 @@ def _sample(state: State, name: str, now: int, waits: list[int] | tuple[()]) -> 
     waiting = sum(len(equivalence.members) for equivalence in line.classes.values())
     mean = sum(waits) // len(waits) if waits else 0
     return QueueSample(now, reserved, waiting, len(line.holders), len(waits), mean)
+
+
+def points_from(samples: Sequence[QueueSample], since: int, state: State) -> tuple[HistoryPoint, ...]:
+    """Return the points from a time on, the first one as things stood then, and as many as can be seen."""
+    columns = columns_of(state)
+    begin = max((i for i, sample in enumerate(samples) if sample.at <= since), default=0)
+    first = [sample._replace(at=max(since, sample.at)) for sample in samples[begin : begin + 1]]
+    return tuple(point_of(sample, columns) for sample in thinned([*first, *samples[begin + 1 :]], SHOWN))
 
 
 def point_of(sample: QueueSample, columns: Mapping[tuple[str, str], int]) -> HistoryPoint:

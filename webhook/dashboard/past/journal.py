@@ -27,6 +27,7 @@ from webhook.queue.events import (
     Definition,
     DefinitionChanged,
     DefinitionGone,
+    Event,
     WorkloadChanged,
     WorkloadEvicted,
     WorkloadGone,
@@ -85,13 +86,17 @@ class QueueReplay:
 
 @dataclass(slots=True)
 class JournalPast:
-    """What was read: points by queue, events by workload, and the jobs that ran; times in milliseconds."""
+    """What was read: points by queue, events by workload, and the jobs that ran; times in milliseconds.
+
+    `gaps` are pairs of times between which another replica led.
+    """
 
     since: int
     partial: bool
     queues: dict[str, list[QueueSample]]
     lives: dict[str, list[LifeEvent]]
     arrivals: tuple[Arrival, ...]
+    gaps: tuple[tuple[int, int], ...]
 
 
 def newest(folder: Path) -> tuple[list[Path], bool]:
@@ -134,7 +139,7 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
     begun = files[0].begin.at if files else 0
     queues = {name: past.points for name, past in fold.queues.items()}
     arrivals = tuple(arrival_of(run.workload, run.arrived, run.total) for run in traced.ran())
-    return JournalPast(begun, partial or bool(wrong), queues, lives, arrivals)
+    return JournalPast(begun, partial or bool(wrong), queues, lives, arrivals, tuple(fold.gaps))
 
 
 def _event(happening: Happening) -> LifeEvent | None:
@@ -161,7 +166,12 @@ class _Fold:
         self.held: dict[str, Hold] = {}
         self.waits: dict[str, str] = {}
         """The ClusterQueue in which each pending workload is counted."""
+        self._waiting: list[Event] = []
+        """Changes that no round has seen yet."""
         self.now = self.bucket = 0
+        self.gaps: list[tuple[int, int]] = []
+        self._term: tuple[str, int] | None = None
+        """The lease and epoch of the last file: another replica led before a file of a later one but the next."""
 
     def take(self, record: Record) -> None:
         match record:
@@ -169,8 +179,18 @@ class _Fold:
                 self._begin(record)
             case Decided():
                 self._tick(record.now)
+                for event in self._waiting:
+                    self._event(event)
+                self._waiting = []
+                if self._redefined:
+                    self._recount()
                 for admitted in (*record.admitted, *record.ready):
                     self._admitted(admitted)
+            case _:
+                self._waiting.append(record)
+
+    def _event(self, event: Event) -> None:
+        match event:
             case WorkloadChanged(workload):
                 self._changed(workload)
             case WorkloadGone(key):
@@ -188,6 +208,11 @@ class _Fold:
                 self._redefined |= _leads(self.definitions.drop(kind, key)) is not None
 
     def _begin(self, begin: Begin) -> None:
+        term = begin.lease, begin.epoch
+        if other := self._term not in (None, term, (begin.lease, begin.epoch - 1)):
+            self.gaps.append((self.now, begin.at))
+        self._tick(begin.at, over=other)
+        self._term, self._waiting = term, []
         for past in self.queues.values():
             past.reserved, past.admitted, past.pending = {}, 0, set()
         self.held, self.waits, self.known = {}, {}, {}
@@ -197,19 +222,17 @@ class _Fold:
             self.queues.setdefault(queue.name, QueueReplay())
         for workload in begin.snapshot.workloads:
             self._changed(workload)
-        self._tick(begin.at)
 
-    def _tick(self, now: int) -> None:
-        self.now = now
-        if self._redefined:
-            self._recount()
-        if now // BUCKET != self.bucket:
-            self.bucket = now // BUCKET
+    def _tick(self, now: int, *, over: bool = False) -> None:
+        """Take the points of a bucket that is over, as things stood after its last round."""
+        if over or now // BUCKET != self.bucket:
             self.end()
+        self.now, self.bucket = now, now // BUCKET
 
     def end(self) -> None:
-        for past in self.queues.values():
-            past.point(self.now)
+        if self._term is not None:
+            for past in self.queues.values():
+                past.point(self.now)
 
     def _changed(self, workload: Workload) -> None:
         self._release(workload.key)

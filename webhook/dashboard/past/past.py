@@ -1,4 +1,4 @@
-"""Where the past comes from: the journal of this replica where one is written, else what it saw since it started."""
+"""Where the past comes from: the journal of this replica while it writes one, else what it saw since it started."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Final, Literal
 from webhook.dashboard.model.queues import QueueHistory
 from webhook.dashboard.model.workloads import LifeEvent
 from webhook.dashboard.past.ended import Ended
-from webhook.dashboard.past.history import Runs, Samples, point_of
+from webhook.dashboard.past.history import Runs, Samples, points_from
 from webhook.dashboard.past.journal import JournalPast, read_past
-from webhook.dashboard.views.cluster import columns_of
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.state import State
 
@@ -23,17 +22,25 @@ AGAIN: Final = 60.0
 """Seconds for which what was read of a journal is used again."""
 PATIENCE: Final = 10.0
 """Seconds of reading."""
-SHOWN: Final = 400
-"""Points of a queue that are answered."""
 
 
 class Past:
-    """Answers from the journal, read at most once a minute and by one thread, or from memory. `clock` is in seconds."""
+    """Answers from the journal, read at most once a minute and by one thread, or from memory. `clock` is in seconds.
+
+    `records` says whether this replica writes its journal now: that of one which does not lead is of another time.
+    """
 
     def __init__(
-        self, folder: Path | None, samples: Samples, runs: Runs, ended: Ended, clock: Callable[[], float]
+        self,
+        folder: Path | None,
+        records: Callable[[], bool],
+        samples: Samples,
+        runs: Runs,
+        ended: Ended,
+        clock: Callable[[], float],
     ) -> None:
-        self._folder, self._samples, self._runs, self._clock = folder, samples, runs, clock
+        self._folder, self._records, self._clock = folder, records, clock
+        self._samples, self._runs = samples, runs
         self.ended = ended
         self._read: JournalPast | None = None
         self._read_at = 0.0
@@ -42,18 +49,18 @@ class Past:
     @property
     def source(self) -> Literal["journal", "memory"]:
         """Return where the past comes from."""
-        return "memory" if self._folder is None else "journal"
+        return "memory" if self._folder is None or not self._records() else "journal"
 
     async def history(self, state: State, name: str, since: int) -> QueueHistory:
-        """Return what a queue was like from a time on."""
-        read = await self._journal()
+        """Return what a queue was like from a time on; while another replica led, what this one saw."""
+        read, seen = await self._journal(), self._samples.of(name)
         if read is None:
-            return self._samples.of(state, name, since)
-        columns = columns_of(state)
-        points = [point for point in read.queues.get(name, ()) if point.at >= since]
-        step = -(-len(points) // SHOWN) or 1
-        shown = tuple(point_of(point, columns) for point in points[::step])
-        return QueueHistory("journal", max(since, read.since), read.partial, shown)
+            return QueueHistory("memory", self._samples.since, points=points_from(seen, since, state))
+        between = [sample for sample in seen if any(end < sample.at < begin for end, begin in read.gaps)]
+        points = sorted([*read.queues.get(name, ()), *between])
+        unseen = any(end < self._samples.since and since < begin for end, begin in read.gaps)
+        partial = read.partial or unseen
+        return QueueHistory("journal", max(since, read.since), partial, points_from(points, since, state))
 
     async def life(self, key: str) -> list[LifeEvent]:
         """Return what the journal has of a workload; nothing where none is written."""
@@ -68,7 +75,7 @@ class Past:
         return read.arrivals, read.partial
 
     async def _journal(self) -> JournalPast | None:
-        if self._folder is None:
+        if self._folder is None or not self._records():
             return None
         async with self._reading:
             if self._read is None or self._clock() > self._read_at + AGAIN:
@@ -77,6 +84,6 @@ class Past:
                     self._read = await asyncio.to_thread(read_past, self._folder, lambda: self._clock() < until)
                 except OSError as error:
                     log.warning("the page shows no history: the journal cannot be read: %s", error)
-                    self._read = JournalPast(0, True, {}, {}, ())
+                    self._read = JournalPast(0, True, {}, {}, (), ())
                 self._read_at = self._clock()
             return self._read

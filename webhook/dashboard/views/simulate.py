@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries
 from webhook.offline.simulate.arrivals import Arrival
@@ -13,6 +13,7 @@ from webhook.offline.simulate.summary import capacity, summarise
 from webhook.queue.model import ClusterQueue, FlavorQuotas, Quota, ResourceGroup, Snapshot
 from webhook.queue.rules import Rules
 
+T = TypeVar("T")
 POINTS: Final = 400
 """Points of a series: more cannot be seen."""
 
@@ -99,12 +100,8 @@ def run(
 
 
 def _points(outcome: SimulationResult, queue: str) -> tuple[SeriesPoint, ...]:
-    """Thin the samples out to as many as can be seen; the last one stays."""
-    samples = outcome.samples
-    step = -(-len(samples) // POINTS) or 1
-    chosen = [*samples[::step], *(samples[-1:] if samples[::step][-1:] != samples[-1:] else ())]
     points = []
-    for sample in chosen:
+    for sample in thinned(outcome.samples, POINTS):
         used: dict[str, int] = {}
         for (name, resource), number in sample.usage.items():
             if queue in ("", name):
@@ -112,6 +109,12 @@ def _points(outcome: SimulationResult, queue: str) -> tuple[SeriesPoint, ...]:
         waiting = sum(number for name, number in sample.pending.items() if queue in ("", name))
         points.append(SeriesPoint(sample.at, used, waiting))
     return tuple(points)
+
+
+def thinned(points: Sequence[T], most: int) -> list[T]:
+    """Return as many points as can be seen; the last one stays."""
+    step = -(-len(points) // most) or 1
+    return [*points[:-1:step], *points[-1:]]
 
 
 def nominal(snapshot: Snapshot, queue: str) -> dict[str, int]:

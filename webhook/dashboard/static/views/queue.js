@@ -122,7 +122,7 @@ function history({ history: past, columns, node, at }, route, width) {
     return h("a", { href: withQuery(route, { span: chosen ? "" : span }), "aria-current": chosen ? "true" : null }, words().spans[span]);
   });
   const note = [past.source === "memory" ? words().fromMemory(clock(past.since, at)) : words().fromJournal, past.partial && words().partialHistory];
-  if (points.length < 2) return section(words().history, h("p", { class: "quiet" }, words().noHistory));
+  if (!points.length) return section(words().history, h("p", { class: "quiet" }, words().noHistory));
   const frame = { from: points[0].at, to: at, width: width >= 900 ? (width - 24) / 2 : width };
   const say = (y, top) => ({ x: (value) => clock(value, at), y, top });
   const quotas = (node.cells ?? []).map((cell) => {
