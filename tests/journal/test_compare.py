@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from tests.cluster.small_cluster import CLOCKS, job, queues, small_cluster
-from tests.journal.test_command import MINUTE, MONDAY, told
+from tests.journal.test_command import MINUTE, MONDAY, stamp, told
 from webhook.cli.group import cli
 from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
 from webhook.cluster.api.view import View
@@ -97,6 +97,18 @@ def test_a_start_that_the_core_would_have_made_earlier_is_better(tmp_path):
     ]
     assert beside.count("start", "better") == 2
     assert beside.registry.get_sample_value("sluice_compared_earlier_seconds_total") == 180
+
+
+def test_what_came_after_the_time_is_not_reported(tmp_path):
+    """A minute later it had waited for one minute; that it started a day later is not of this time."""
+    beside = Beside(tmp_path)
+    beside.sees(told("late", "1"))
+    beside.sees(minutes=1)
+    beside.sees(told("other", "1"), minutes=9)
+    beside.sees(told("late", "1", *RESERVED, admission=True), minutes=9)
+    done = beside.report("--until", stamp(5), "-o", "json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["workload"], row["seconds"], row["detail"]) for row in rows] == [("team-a/late", 60, "still waits")]
 
 
 def test_a_start_that_the_core_would_not_have_made_is_worse(tmp_path):

@@ -22,7 +22,8 @@ from webhook.cli.repository import queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.journal.compare import Agreement, Compared, ComparedKind, StartComparison
 from webhook.journal.read import JournalFile, journal_files, readable
-from webhook.journal.replay import Replayed, in_order, replay, until
+from webhook.journal.replay import Replayed, in_order, replay
+from webhook.journal.replay import until as read_until
 from webhook.journal.timeline import Happening, timeline
 from webhook.journal.trace import trace
 from webhook.offline.plan.output import moment as written
@@ -170,8 +171,9 @@ def compare(files: tuple[Path, ...], since: int | None, until: int | None, outpu
     """
     with _reading(files) as (journals, wrong):
         comparison = StartComparison()
-        compared = map(comparison.record, readable(journals, wrong))
-        found = [row for row in compared if row and (since or 0) <= row.at <= (until or row.at)]
+        records = readable(journals, wrong)
+        compared = map(comparison.record, records if until is None else read_until(records, until))
+        found = [row for row in compared if row and (since or 0) <= row.at]
         waiting = comparison.wanted()
         if not found and not waiting:
             click.echo("sluice journal compare: Kueue admitted nothing in this time", err=True)
@@ -257,7 +259,7 @@ def _at(
         raise click.UsageError(f"the journal begins at {written(files[0].begin.at)}")
     last = before[-1]
     state: State | None = None
-    for call in replay(until(readable([last], wrong), at), _rules(last, names)):
+    for call in replay(read_until(readable([last], wrong), at), _rules(last, names)):
         state = call.state
     found = {"time": written(at), "workload": workload}
     entry = state.entries.get(workload) if state is not None else None
