@@ -209,6 +209,26 @@ def test_a_file_is_full_while_records_keep_coming(tmp_path, monkeypatch):
     assert full
 
 
+def test_a_file_of_many_workloads_is_not_full_at_its_first_record(tmp_path, monkeypatch, caplog):
+    """The facts alone are more than an eighth of the limit: each round would begin a file, and write them again."""
+    monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 0.01)
+    world = snapshot([queue("a", 1)], [job(f"job-{number}", "a") for number in range(1000)])
+    with closing(JournalWriter(tmp_path, JournalLimits(total_bytes=8000))) as writer:
+        writer.begin(replace(begin(), snapshot=world))
+        for number in range(20):
+            writer.add(WorkloadGone(str(number)))
+            time.sleep(0.02)
+            assert not writer.due(MONDAY)
+        for number in range(20_000):
+            writer.add(WorkloadGone(f"{number * 7919 % 20_011}"))
+        for _ in range(500):
+            if writer.due(MONDAY):
+                break
+            time.sleep(0.02)
+        assert writer.due(MONDAY)
+    assert "MiB: set journalMegabytes to 1 or more" in caplog.text
+
+
 def test_the_oldest_files_go_first(tmp_path):
     """Of files that are too large together, or too old, the newest stay."""
     for name in ("2026-01-01", "2026-01-02", "2026-01-03"):
@@ -229,6 +249,10 @@ def test_a_disk_that_fails_ends_the_file_and_is_tried_again(tmp_path, monkeypatc
     while not writer.failure:
         pass
     assert not writer.due(MONDAY)
+    while writer.counts()["dropped"] < 2:
+        pass
+    writer.add(WorkloadGone("a"), Decided(MONDAY + 1))
+    assert writer.counts()["dropped"] == 4
     assert writer.due(MONDAY - HOUR), "the clock was put back"
     monkeypatch.undo()
     assert writer.due(MONDAY + MINUTE)
@@ -239,6 +263,16 @@ def test_a_disk_that_fails_ends_the_file_and_is_tried_again(tmp_path, monkeypatc
     assert [type(record) for record in file.records()] == [Begin, Decided]
     assert writer.counts()["written"] == 2
     assert writer.counts()["dropped"] >= 1
+
+
+def test_what_comes_between_two_files_is_not_lost(tmp_path):
+    """No disk failed: this replica does not lead, or its rules change, and the next file begins with all facts."""
+    writer = JournalWriter(tmp_path)
+    writer.begin(begin())
+    writer.end()
+    writer.add(Decided(MONDAY))
+    writer.close()
+    assert writer.counts() == {"written": 1, "dropped": 0}
 
 
 def full_disk(record):

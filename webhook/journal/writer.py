@@ -32,13 +32,18 @@ FLUSH_SECONDS: Final = 1.0
 RETRY_MS: Final = 60_000
 """Milliseconds after which writing is tried again after an error of the disk."""
 DAY_MS: Final = 86_400_000
+TIMES: Final = 2
+"""How many times as large as its beginning a file may be at least: the facts of many Workloads are more than a file."""
 LEVEL: Final = 1
 """The compression level: records repeat their keys, and a higher level gains little."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
-    """How much is kept on the disk: total bytes, and days; a file is rotated at an eighth of the bytes."""
+    """How much is kept on the disk: total bytes, and days.
+
+    A file is rotated at an eighth of the bytes, or when it is twice as large as its first record.
+    """
 
     total_bytes: int = 2**30
     days: int = 31
@@ -69,7 +74,10 @@ class JournalWriter:
         """The numbers of records put on the queue, and taken from it by the thread."""
         self._began: int | None = None
         self._not_before = 0
-        self._full = False
+        self._full = self._gap = False
+        """Whether the file has reached its size, and whether what comes is lost until another one begins."""
+        self._most = self._limits.file_bytes
+        """Bytes at which the present file is full."""
         self._unsure = 0
         """The number of records written and not yet flushed to the disk."""
         self._is_on_disk = False
@@ -87,12 +95,13 @@ class JournalWriter:
 
     def begin(self, record: Begin) -> None:
         """Begin a file. All records until the next one belong to it."""
-        self._began, self._full = record.at, False
+        self._began, self._full, self._gap = record.at, False, False
         self.add(record)
 
     def add(self, *records: Record) -> None:
-        """Queue records to be written; outside of a file they are dropped."""
+        """Queue records to be written; outside of a file they are dropped, and counted after a failure."""
         if self._began is None:
+            self.dropped += len(records) if self._gap else 0
             return
         if self._given - self._taken < WAITING:
             self._given += len(records)
@@ -102,7 +111,7 @@ class JournalWriter:
 
     def end(self) -> None:
         """End the file."""
-        self._began = None
+        self._began, self._gap = None, False
 
     def counts(self) -> dict[str, int]:
         """Return how many records were written, and how many were lost."""
@@ -120,7 +129,7 @@ class JournalWriter:
             log.warning("the journal has a gap: %s", why)
         self.dropped += records
         self._not_before = int(self._clock() * 1000) + RETRY_MS  # before the gap is seen: `due` runs in another thread
-        self.failure, self._began = why, None
+        self.failure, self._began, self._gap = why, None, True
 
     def _run(self) -> None:
         """Write until None arrives. After an error, records are dropped until the next file begins."""
@@ -156,13 +165,28 @@ class JournalWriter:
                 self.dropped += 1
                 return None
             stream.write(line_of(record if self._users is None else self._users.record(record)))
+            if isinstance(record, Begin):
+                self._measure(stream)
         except (OSError, ValueError) as error:
             self._lose(getattr(error, "strerror", None) or str(error), 1)
             self._give_up(stream)
             return None
         self.written += 1
-        self._unsure += 1
+        self._unsure += not isinstance(record, Begin)
         return stream
+
+    def _measure(self, stream: gzip.GzipFile) -> None:
+        """Flush the beginning of a file, and set the size of the file by it. Raises OSError."""
+        stream.flush()
+        self._is_on_disk = True
+        size = os.stat(stream.name).st_size
+        self._most = max(self._limits.file_bytes, TIMES * size)
+        if self._most > self._limits.file_bytes:
+            log.warning(
+                "the facts at the beginning of each journal file take %.1f MiB: set journalMegabytes to %d or more",
+                size / 2**20,
+                -(-size * TIMES * 8 // 2**20),
+            )
 
     def _checked(self, stream: gzip.GzipFile | None) -> gzip.GzipFile | None:
         """Flush to the disk and note whether the file reached its size. Return the file, None after an error."""
@@ -171,7 +195,7 @@ class JournalWriter:
         try:
             stream.flush()
             self._unsure = 0
-            self._full = os.stat(stream.name).st_size >= self._limits.file_bytes
+            self._full = os.stat(stream.name).st_size >= self._most
         except OSError as error:
             self.written -= self._unsure
             self._lose(error.strerror or str(error), self._unsure)
@@ -203,7 +227,7 @@ class JournalWriter:
         """Remove the oldest files beyond the limits of size and age; create the folder, readable by its owner only."""
         self._folder.mkdir(0o700, parents=True, exist_ok=True)
         files = sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True)
-        oldest, kept = self._clock() - self._limits.days * DAY_MS / 1000, self._limits.file_bytes
+        oldest, kept = self._clock() - self._limits.days * DAY_MS / 1000, self._most
         for path in files:
             with contextlib.suppress(FileNotFoundError):
                 known = os.stat(path)
