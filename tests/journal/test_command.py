@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from webhook.policy.queue_rules.configured import Configured
 
 MONDAY = int(datetime(2026, 1, 5, 12, tzinfo=UTC).timestamp() * 1000)
 MINUTE = 60_000
+JOBS = (("job", "3a90e"), ("pytorchjob", "77777"))
 
 
 def stamp(minutes):
@@ -128,6 +130,35 @@ def test_why_did_my_job_not_start(journal, name, minutes, said):
     """The core is brought to where it stood then, and explains."""
     done = sluice("show", journal, "--workload", name, "--at", stamp(minutes))
     assert (done.exit_code, done.stdout) == (0, f"{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("team-a/train-7", ["job-train-7-3a90e", "pytorchjob-train-7-77777"]),
+        ("team-a/job-train-7-3a90e", ["job-train-7-3a90e"]),
+        ("team-a/7", []),
+        ("team-a/train", []),
+        ("team-b/train-7", []),
+    ],
+)
+def test_a_workload_is_found_by_the_name_of_its_job(tmp_path, asked, found):
+    """A Workload is named after its job; a job of another kind, or deleted and made again, may have the same name."""
+    with closing(JournalWriter(tmp_path)) as writer:
+        decider = Decider("replica-1", 1, Configured(), "sha256:0")
+        core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
+        for obj in (*queues("2"), *(told(f"{kind}-train-7-{end}", "5") for kind, end in JOBS)):
+            core.heard(None, obj)
+        core.decide(MONDAY)
+        core.heard(None, told("job-train-8-3a90e", "5"))
+        core.decide(MONDAY + MINUTE)
+        for kind, end in JOBS:
+            core.heard(told(f"{kind}-train-7-{end}", "5"), None)
+        core.decide(MONDAY + 2 * MINUTE)
+    shown = sluice("show", str(tmp_path), "--workload", asked).stdout.splitlines()
+    assert sorted({line.split()[2].removeprefix("team-a/") for line in shown}) == found
+    (then, *_) = sluice("show", str(tmp_path), "--workload", asked, "--at", stamp(1)).stdout.splitlines()
+    assert then.split()[0].removeprefix("team-a/") in (found or [asked.removeprefix("team-a/")])
 
 
 def test_why_then_is_json_where_asked(journal):

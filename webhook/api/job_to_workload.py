@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +29,7 @@ A gated Pod has a condition of this type, whose message says it.
 CARRIED: Final = ("sluice.dev/", "kueue.x-k8s.io/", "provreq.kueue.x-k8s.io/")
 NAME_LIMIT: Final = 253
 HASH_LENGTH: Final = 5
+_HASH: Final = re.compile(f"[0-9a-f]{{{HASH_LENGTH}}}")
 MAX_INT32: Final = 2**31 - 1
 _STRUCTS: Final = ("affinity", "dnsConfig", "securityContext")
 """Of a pod spec: what says something though it is empty."""
@@ -68,8 +70,17 @@ def workload_name(kind: str, group: str, name: str, uid: str, *, generation: str
     """
     parts = (kind, group, name, uid, *((generation,) if generation else ()))
     digest = hashlib.sha1("\n".join(parts).encode(), usedforsecurity=False).hexdigest()
-    prefix = f"{kind.lower()}-{name}"[: NAME_LIMIT - 1 - HASH_LENGTH]
-    return f"{prefix}-{digest[:HASH_LENGTH]}"
+    return f"{_prefix(kind, name)}-{digest[:HASH_LENGTH]}"
+
+
+def is_named_after(workload: str, job: str) -> bool:
+    """Return whether the name of a Workload is one that a job of this name gets, of whatever kind."""
+    prefix, _, digest = workload.rpartition("-")
+    return bool(_HASH.fullmatch(digest)) and prefix == _prefix(prefix.partition("-")[0], job)
+
+
+def _prefix(kind: str, name: str) -> str:
+    return f"{kind.lower()}-{name}"[: NAME_LIMIT - 1 - HASH_LENGTH]
 
 
 def workload_of(

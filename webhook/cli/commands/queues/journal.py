@@ -13,6 +13,7 @@ import click
 import orjson
 
 from webhook.api.amounts import text
+from webhook.api.job_to_workload import is_named_after
 from webhook.api.pending_message import message_of
 from webhook.cli import exits
 from webhook.cli.commands.queues.plan import moment
@@ -77,7 +78,9 @@ def journal_command() -> None:
 
 @journal_command.command(epilog=SHOW_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=THERE)
-@click.option("--workload", type=TEXT, metavar="NAMESPACE/NAME", help="Only this workload.")
+@click.option(
+    "--workload", type=TEXT, metavar="NAMESPACE/NAME", help="Only this workload, by its own name or its job's."
+)
 @click.option("--since", type=TIME, help="Only from this time on (RFC 3339).")
 @click.option("--until", type=TIME, help="Only up to this time (RFC 3339).")
 @click.option("--at", type=TIME, help="Explain why the workload was pending at this time (RFC 3339).")
@@ -100,7 +103,8 @@ def show(
             return
         told = 0
         for happening in timeline(readable(found, wrong), {}):
-            if workload in (None, happening.workload) and (since or 0) <= happening.at <= (until or happening.at):
+            told_of = workload is None or _is_named(happening.workload, workload)
+            if told_of and (since or 0) <= happening.at <= (until or happening.at):
                 click.echo(_json(happening) if output == "json" else _line(happening))
                 told += 1
         if not told:
@@ -250,6 +254,12 @@ def _json(happening: Happening) -> str:
     return orjson.dumps({**fields, "queue": happening.queue, "detail": happening.detail}).decode()
 
 
+def _is_named(key: str, wanted: str) -> bool:
+    """Return whether a Workload, `namespace/name`, is the one asked for, by its own name or its job's."""
+    (namespace, _, name), (asked, _, job) = key.partition("/"), wanted.partition("/")
+    return key == wanted or (namespace == asked and is_named_after(name, job))
+
+
 def _at(
     files: Sequence[JournalFile], wrong: list[Diagnostic], workload: str, at: int, names: Sequence[str]
 ) -> dict[str, Any]:
@@ -261,8 +271,10 @@ def _at(
     state: State | None = None
     for call in replay(read_until(readable([last], wrong), at), _rules(last, names)):
         state = call.state
-    found = {"time": written(at), "workload": workload}
-    entry = state.entries.get(workload) if state is not None else None
+    entries = state.entries.values() if state is not None else ()
+    named = [entry for entry in entries if _is_named(entry.key, workload)]
+    entry = max(named, key=lambda entry: (entry.key == workload, entry.workload.created), default=None)
+    found = {"time": written(at), "workload": entry.key if entry is not None else workload}
     if state is None or entry is None:
         return {**found, "state": "Unknown"}
     if entry.status == Status.HOLDING and entry.admission is not None:
@@ -273,7 +285,7 @@ def _at(
             "clusterQueue": held.cluster_queue,
             "since": written(held.reserved_at),
         }
-    told = next((p for p in pending(state) if p.workload == workload), None)
+    told = next((p for p in pending(state) if p.workload == entry.key), None)
     if told is None:
         return {**found, "state": "NotPending"}
     return {
