@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cluster.small_cluster import queues
-from tests.journal.days import finished, gone, held, live
+from tests.journal.days import RELOAD, finished, gone, held, live
 from tests.journal.test_command import told
 from webhook.dashboard.past.journal import read_past
 
@@ -38,7 +38,6 @@ PENDING = {
     "its LocalQueue comes later": [gone(LOCAL_QUEUE), BIG, LOCAL_QUEUE],
     "its LocalQueue is stopped": [BIG, HELD_BACK],
     "its LocalQueue is stopped and goes on": [BIG, HELD_BACK, LOCAL_QUEUE],
-    "its admission is not written": [told("first", "2"), told("first", "1")],
     "its admission is not written, and it is deactivated": [told("first", "2"), stopped("first", "2")],
 }
 
@@ -52,3 +51,21 @@ def test_pending_is_counted_as_the_core_does(tmp_path, case):
     assert last.pending == sum(len(each.members) for each in line.classes.values())
     assert [n for _, n in last.reserved] == [n for n in line.node.tree.usage if n]
     assert last.admitted == len(line.holders)
+
+
+def test_an_admission_that_is_refused_as_a_file_begins_held_nothing(tmp_path):
+    """The facts that the file begins with have it; the next record takes it back."""
+    first = told("first", "2")
+    live(tmp_path, (0,), (1, first), RELOAD, (7,), (14, stopped("first", "2")), (21,))
+    last = read_past(tmp_path / "replica-1", lambda: True).queues["cq"][-1]
+    assert (last.pending, last.admitted, last.reserved) == (0, 0, ())
+
+
+def test_a_refused_admission_held_nothing(tmp_path):
+    """It was pending all the time, as its object says, until an admission was written."""
+    refused = [(minute, told("first", "2", ("PodsReady", minute))) for minute in range(1, 30, 6)]
+    live(tmp_path, (0,), *refused, (40, held("first", "2", 40)), (50, held("first", "2", 40)))
+    points = read_past(tmp_path / "replica-1", lambda: True).queues["cq"]
+    seen = [(point.pending, point.admitted, point.started) for point in points]
+    assert seen == [(1, 0, 0), (0, 1, 1), (0, 1, 0)]
+    assert [point.waited for point in points] == [0, 40 * 60_000, 0]

@@ -20,7 +20,6 @@ from webhook.journal.timeline import EventKind, Happening, timeline
 from webhook.journal.trace import TracedRuns
 from webhook.journal.writer import SUFFIX
 from webhook.offline.simulate.arrivals import Arrival
-from webhook.queue.decisions import Admitted
 from webhook.queue.definitions import Definitions
 from webhook.queue.events import (
     AdmissionUnwritten,
@@ -156,7 +155,10 @@ def _event(happening: Happening) -> LifeEvent | None:
 
 
 class _Fold:
-    """Goes through records, and takes a point of every queue at the end of each bucket."""
+    """Goes through records, and takes a point of every queue at the end of each bucket.
+
+    What holds quota is what the objects say: a decision may not be written, and beside Kueue none is.
+    """
 
     def __init__(self) -> None:
         self.queues: dict[str, QueueReplay] = {}
@@ -184,22 +186,25 @@ class _Fold:
                 self._waiting = []
                 if self._redefined:
                     self._recount()
-                for admitted in (*record.admitted, *record.ready):
-                    self._admitted(admitted)
             case _:
                 self._waiting.append(record)
 
     def _event(self, event: Event) -> None:
         match event:
             case WorkloadChanged(workload):
+                before = self.known.get(workload.key)
                 self._changed(workload)
+                if workload.admitted and workload.admission is not None and not (before and before.admitted):
+                    past = self.queues.setdefault(workload.admission.cluster_queue, QueueReplay())
+                    past.started += 1
+                    past.waited += max(0, self.now - workload.created)
             case WorkloadGone(key):
                 self._release(key)
                 self.known.pop(key, None)
             case WorkloadEvicted(key, queued_at, requeue_at):
                 if (evicted := self.known.get(key)) is not None:
                     self._changed(requeued(evicted, queued_at, requeue_at))
-            case AdmissionUnwritten(key):
+            case AdmissionUnwritten(key):  # of the facts at the beginning of the file
                 if (refused := self.known.get(key)) is not None:
                     self._changed(unwritten(refused))
             case DefinitionChanged(definition):
@@ -257,15 +262,6 @@ class _Fold:
             if workload.key not in self.held and not workload.finished:
                 self._release(workload.key)
                 self._wait(workload)
-
-    def _admitted(self, made: Admitted) -> None:
-        workload = self.known.get(made.workload)
-        if made.admitted and workload is not None:
-            past = self.queues.setdefault(made.cluster_queue, QueueReplay())
-            past.started += 1
-            past.waited += max(0, self.now - workload.created)
-        self._release(made.workload)
-        self._hold(made.workload, Admission(made.cluster_queue, made.pod_sets))
 
     def _hold(self, key: str, admission: Admission) -> None:
         past = self.queues.setdefault(admission.cluster_queue, QueueReplay())
