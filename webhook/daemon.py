@@ -309,7 +309,8 @@ class Daemon:
         for core in filter(None, (self.core, self._compared)):
             core.use(policies.rules)
         if self.core is not None and self._leader is not None and isinstance(policies.rules, FileRules):
-            self._leader.annotations = {PUBLISHED: published(self._rules, policies.rules.digest)}
+            by = published(self._rules, policies.rules.digest, queue_settings(self.config))
+            self._leader.annotations = {PUBLISHED: by}
 
     def _observe(self) -> None:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):

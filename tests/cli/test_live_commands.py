@@ -10,6 +10,7 @@ import pytest
 
 from tests.offline.running import invoke
 from tests.shared import ROOT
+from webhook.api.configuration.sections import QueueSettings, ResourceSettings
 from webhook.api.conversion.convert import VERSIONED, convert
 from webhook.cli import exits
 from webhook.cli.commands.cluster.evict import evict
@@ -189,12 +190,17 @@ def say(store, said=SAID):
     asyncio.run(store.patch(WORKLOAD, "job-waits-1", "team-a", {"status": {"conditions": rows}}, subresource="status"))
 
 
-def publish(store, names=("kueue",), digest=""):
-    """Let the leader name its rules on its Lease."""
+def publish(store, names=("kueue",), digest="", queues=None):
+    """Let the leader name its rules and settings on its Lease."""
     rules = rules_named(names)
-    text = published(Configured(names), digest or rules.digest)
+    text = published(Configured(names), digest or rules.digest, queues or QueueSettings())
     metadata = {"name": "sluice", "namespace": "sluice-system", "annotations": {PUBLISHED: text}}
     asyncio.run(store.create({"apiVersion": LEASE.api_version, "kind": "Lease", "metadata": metadata}))
+
+
+def name_on_lease(store, text):
+    """Let the leader name others."""
+    asyncio.run(store.patch(LEASE, "sluice", "sluice-system", {"metadata": {"annotations": {PUBLISHED: text}}}))
 
 
 def forbid(monkeypatch, store, *kinds):
@@ -268,12 +274,54 @@ def test_the_rules_are_those_in_force(store, monkeypatch, tmp_path):
     assert invoke(*asked, "--rules", "kueue").stderr == ""
     publish(store, ("kueue", "backfill"))
     assert invoke(*asked).stderr == ""
-    publish_other = {"metadata": {"annotations": {PUBLISHED: published(Configured(("kueue",)), "sha256:0")}}}
-    asyncio.run(store.patch(LEASE, "sluice", "sluice-system", publish_other))
+    name_on_lease(store, published(Configured(("kueue",)), "sha256:0", QueueSettings()))
     assert "note: the files of the rules kueue differ here from those in force" in invoke(*asked).stderr
-    unknown = {"metadata": {"annotations": {PUBLISHED: published(Configured(("team-rules",)), "sha256:0")}}}
-    asyncio.run(store.patch(LEASE, "sluice", "sluice-system", unknown))
+    name_on_lease(store, published(Configured(("team-rules",)), "sha256:0", QueueSettings()))
     assert "the rules in force, team-rules, are not all found here; decided by" in invoke(*asked).stderr
+
+
+LICENCES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: licensed, namespace: team-a, creationTimestamp: "2026-01-01T00:00:02Z"}
+spec:
+  queueName: lq
+  podSets: [{name: main, count: 1, template: {spec: {containers: [
+    {name: c, image: i, resources: {requests: {nvidia.com/gpu: "4", example.com/licence: "1"}}}]}}}]
+"""
+UNCOUNTED = ResourceSettings(exclude_resource_prefixes=("example.com/",))
+UNCOVERED = "example.com/licence"
+
+
+def asked_of_licensed(*more):
+    """Return what `why` and `plan --live` say of the Workload with the licence, and the notes of both."""
+    told, planned = invoke(why, "licensed", "-n", "team-a", *more), invoke(plan, "--live", "-o", "json", *more)
+    assert (told.exit_code, planned.exit_code) == (exits.PASSED, exits.PASSED)
+    (row,) = [row for row in json.loads(planned.stdout)["pending"] if row["workload"] == "team-a/licensed"]
+    assert told.stderr == planned.stderr
+    return UNCOVERED in told.stdout, UNCOVERED in row["message"], told.stderr
+
+
+def test_requests_are_counted_as_the_leader_counts_them(store, monkeypatch, tmp_path):
+    """By the settings that it names; else by those of the folder, and that is said; a newer leader's are not known."""
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(store.create(read(LICENCES)[0].value))
+    publish(store)
+    assert asked_of_licensed() == (True, True, "")
+    (tmp_path / ".sluice.yaml").write_text("resources: {excludeResourcePrefixes: [example.com/]}\n")
+    assert asked_of_licensed() == (True, True, "")
+    assert asked_of_licensed("--rules", "kueue") == (True, True, "")
+    annotation = published(Configured(), rules_named().digest, QueueSettings(resources=UNCOUNTED))
+    name_on_lease(store, annotation)
+    (tmp_path / ".sluice.yaml").write_text("policies: []\n")
+    assert asked_of_licensed() == (False, False, "")
+    assert asked_of_licensed("--rules", "kueue") == (False, False, "")
+    (tmp_path / ".sluice.yaml").write_text("resources: {excludeResourcePrefixes: [example.com/]}\n")
+    for unknown in (None, {"newer": 1}, {"resources": {"quota_check_strategy": "newer"}}):
+        fields = {**json.loads(annotation), "queues": unknown}
+        name_on_lease(store, json.dumps({name: value for name, value in fields.items() if value is not None}))
+        told = "note: the settings of the queues in force are not known: counted by those of .sluice.yaml\n"
+        assert asked_of_licensed() == (False, False, told)
 
 
 def test_why_of_what_does_not_wait(store):

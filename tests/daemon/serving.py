@@ -45,7 +45,7 @@ def policies(tmp_path):
 
 
 @asynccontextmanager
-async def running(tmp_path, policies, store=None, traces=None, **settings):
+async def running(tmp_path, policies, store=None, traces=None, *, leader_election=False, **settings):
     certificates = Folder(tmp_path / "certs")
     ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
     config = Config(
@@ -53,7 +53,7 @@ async def running(tmp_path, policies, store=None, traces=None, **settings):
         listen="127.0.0.1:0",
         cert_dir=certificates.path,
         reload_seconds=0.05,
-        leader_election=False,
+        leader_election=leader_election,
         **settings,
     )
     store = store or MemoryStore()

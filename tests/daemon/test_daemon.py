@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from tests.cluster.small_cluster import job, queues
@@ -10,8 +11,12 @@ from tests.daemon.serving import RULES, has_ended, queueing, running
 from tests.patience import until
 from tests.server.serving import review
 from tests.shared import ROOT
-from webhook.config import QueueMode
+from webhook.cluster.api.kinds import LEASE
+from webhook.config import QueueMode, queue_settings
+from webhook.config import load as load_config
+from webhook.policy.queue_rules.configured import PUBLISHED, read_published
 from webhook.policy_reload.policies import load
+from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ALL
 from webhook.tls.folder import Folder
@@ -151,3 +156,38 @@ def test_a_job_that_no_pod_can_be_made_of_is_refused(tmp_path, policies):
     for answer in asyncio.run(go()):
         assert (answer["allowed"], answer["status"]["code"]) == (False, 422)
         assert "queue team-a/main: cannot make a pod of this job: " in answer["status"]["message"]
+
+
+SETTINGS = """
+manageJobsWithoutQueueName: true
+managedJobsNamespaceSelector: {matchLabels: {team: a}}
+waitForPodsReady: {timeout: 3m, requeuingStrategy: {timestamp: Creation, backoffLimitCount: 2}}
+integrations: {frameworks: [batch/job], externalFrameworks: [Foo.v1.example.com], labelKeysToCopy: [team]}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+admissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: 0.5}}
+resources: {transformations: [{input: a.com/x, strategy: Replace, outputs: {cpu: 1500m}}]}
+objectRetentionPolicies: {workloads: {afterFinished: 1h}}
+metrics: {localQueueMetrics: {enable: true, localQueueSelector: {matchLabels: {team: a}}}}
+featureGates: {PriorityBoost: true}
+never: [apart]
+"""
+
+
+def test_a_leader_names_what_it_decides_by(tmp_path, policies):
+    """On its Lease, for those who decide on copies: the rules, and all of the settings of the queues."""
+    (tmp_path / "sluice.yaml").write_text(SETTINGS)
+    config, store = load_config(tmp_path / "sluice.yaml", {}, {}), MemoryStore()
+
+    async def named():
+        with suppress(NotFound):
+            return (await store.get(LEASE, "sluice", "sluice-system"))["metadata"].get("annotations", {}).get(PUBLISHED)
+
+    async def go():
+        settings = {"queues": config.queues, "never": config.never, "leader_election": True}
+        async with running(tmp_path, policies, store, **settings) as (daemon, _):
+            text = await until(named, "the leader names what it decides by")
+            return read_published(text), daemon.policies.current.rules.digest
+
+    found, digest = asyncio.run(go())
+    assert (found.rules.names, found.digest) == (("kueue-fair", "pods-ready"), digest)
+    assert found.queues == queue_settings(config)

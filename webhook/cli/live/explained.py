@@ -10,6 +10,7 @@ from typing import Any, Final
 from webhook.api.amounts import text
 from webhook.api.snapshot.reader import snapshot
 from webhook.api.state_of_workload import workload_state
+from webhook.cli.live.rules_in_force import InForce
 from webhook.cli.paths import shorter
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING
 from webhook.dashboard.model.workloads import RuleClause
@@ -24,7 +25,6 @@ from webhook.offline.plan.output import moment, pending_rows
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain, in_order
 from webhook.queue.forecast import with_start
-from webhook.queue.rules import Rules
 from webhook.queue.state import State
 from webhook.store.objects import Object
 
@@ -52,14 +52,14 @@ def record(workload: Object, jobs: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def decided(objects: Iterable[Object], key: str, rules: Rules, now: datetime) -> dict[str, Any]:
+def decided(objects: Iterable[Object], key: str, force: InForce, now: datetime) -> dict[str, Any]:
     """Return why the core lets a pending Workload wait: place, numbers, holders, clause and estimate, as plain values.
 
     Raises ValueError where the objects cannot be read.
     """
     objects = tuple(objects)
-    state, at = State.from_snapshot(snapshot(objects)), int(now.timestamp() * 1000)
-    settle(state, rules, at)
+    state, at = State.from_snapshot(snapshot(objects, force.settings)), int(now.timestamp() * 1000)
+    settle(state, force.rules, at)
     told, entry, jobs = explain(state, key), state.entries.get(key), _jobs(objects)
     if told is None or entry is None:
         return {"message": NEXT_ROUND}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
+
+import msgspec
 
 from webhook.api.configuration.sections import AdmissionFairSharing, QueueSettings, WaitForPodsReady
 
@@ -33,21 +35,46 @@ PUBLISHED: Final = "sluice.dev/rules"
 """Annotation of the leader's Lease: the rules that it decides by, as `published` writes them."""
 
 
-def published(wanted: Configured, digest: str) -> str:
-    """Write down rules in force for those who decide on copies: what was asked for, and the digest of what it gave."""
-    fields = {"names": list(wanted.names), "parameters": dict(wanted.parameters), "settings": dict(wanted.settings)}
-    return json.dumps({**fields, "digest": digest}, sort_keys=True)
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a leader decides by: the rules that were asked for, the digest of what that gave, and the queues' settings.
+
+    These are None where an older Sluice leads, which names none, or a newer one, which has others.
+    """
+
+    rules: Configured
+    digest: str
+    queues: QueueSettings | None
 
 
-def read_published(text: str) -> tuple[Configured, str]:
-    """Read what `published` wrote: what was asked for, and the digest. Raises ValueError."""
+def published(wanted: Configured, digest: str, queues: QueueSettings) -> str:
+    """Write down what is in force for those who decide on copies. Of the settings, those that are not the usual."""
+    rules = {"names": list(wanted.names), "parameters": dict(wanted.parameters), "settings": dict(wanted.settings)}
+    usual, said = msgspec.to_builtins(QueueSettings()), msgspec.to_builtins(queues)
+    apart = {name: value for name, value in said.items() if value != usual[name]}
+    return json.dumps({**rules, "digest": digest, "queues": apart}, sort_keys=True)
+
+
+def read_published(text: str) -> Published:
+    """Read what `published` wrote. Raises ValueError."""
     try:
-        fields = json.loads(text)
-        names = tuple(str(name) for name in fields["names"])
-        wanted = Configured(names, dict(fields["parameters"]), dict(fields["settings"]))
-        return wanted, str(fields["digest"])
+        found = json.loads(text)
+        names = tuple(str(name) for name in found["names"])
+        wanted = Configured(names, dict(found["parameters"]), dict(found["settings"]))
+        return Published(wanted, str(found["digest"]), _queues(found.get("queues")))
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"the annotation {PUBLISHED} cannot be read: {error!r}") from None
+
+
+def _queues(value: object) -> QueueSettings | None:
+    """Read settings; None where they are not there, or are not all known here."""
+    known = {setting.name for setting in fields(QueueSettings)}
+    if not isinstance(value, dict) or not value.keys() <= known:
+        return None
+    try:
+        return msgspec.convert(value, QueueSettings)
+    except msgspec.ValidationError:
+        return None
 
 
 def configured(settings: QueueSettings, names: Sequence[str] = (KUEUE,)) -> Configured:

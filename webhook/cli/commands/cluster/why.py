@@ -11,10 +11,11 @@ from typing import Any, Final
 import click
 import orjson
 
+from webhook.api.state_of_workload import workload_state
 from webhook.cli import exits
 from webhook.cli.live.cluster_state import OF_THE_CORE, WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.explained import decided, lines, record, unqueued
-from webhook.cli.live.rules_in_force import rules_in_force
+from webhook.cli.live.rules_in_force import in_force
 from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.cli.live.steering import workload_of
 from webhook.cli.option_types import TEXT, cluster_options, output_option, rules_option
@@ -63,20 +64,29 @@ async def explained(
 
     Raises StoreError, ValueError, SourceError.
     """
-    found, state, cluster = await _find(store, job, namespace)
+    try:
+        stored = await workload_of(store, job, namespace)
+    except NotFound:
+        stored = None
+    if stored is not None and workload_state(stored)[0] != "Pending":
+        return record(stored, {}), []
+    state = await cluster_state(store, OF_THE_CORE if stored is not None else WITH_JOBS)
+    if stored is not None and state.lacks:
+        return record(stored, {}), [_undecided(state)]
+    force = await in_force(store, names)
+    cluster = cluster_of(state.objects, stored=True, settings=force.settings)
+    found = stored or _made(cluster, job, namespace)
     if found is None:
         return unqueued(state.objects, job, namespace), state.notes()
     told = record(found, cluster.jobs)
-    if told["state"] != "Pending":
-        return told, []
-    if not cluster.objects:
-        state = await cluster_state(store, OF_THE_CORE)
-        cluster = cluster_of(state.objects, stored=True)
     if state.lacks:
-        return told, [f"you may not list {', '.join(state.lacks)}: only what the Workload says is shown"]
-    rules, notes = await rules_in_force(store, names)
-    told["decision"] = decided(cluster.objects, told["workload"], rules, datetime.now(UTC))
-    return told, [*state.notes(), *notes, *(_unasked(state.objects, namespace) if not told["conditions"] else ())]
+        return told, [_undecided(state)]
+    told["decision"] = decided(cluster.objects, told["workload"], force, datetime.now(UTC))
+    return told, [*state.notes(), *force.notes, *(_unasked(state.objects, namespace) if not told["conditions"] else ())]
+
+
+def _undecided(state: ClusterState) -> str:
+    return f"you may not list {', '.join(state.lacks)}: only what the Workload says is shown"
 
 
 def _unasked(objects: Iterable[Object], namespace: str) -> Iterator[str]:
@@ -86,12 +96,7 @@ def _unasked(objects: Iterable[Object], namespace: str) -> Iterator[str]:
         yield unmanaged([namespace])
 
 
-async def _find(store: ObjectStore, job: str, namespace: str) -> tuple[Object | None, ClusterState, Cluster]:
-    """Find a Workload: one that is stored, by one read; else the one that a job is about to get, from all objects."""
-    try:
-        return await workload_of(store, job, namespace), ClusterState(()), Cluster((), {})
-    except NotFound:
-        state = await cluster_state(store, WITH_JOBS)
-    cluster = cluster_of(state.objects, stored=True)
+def _made(cluster: Cluster, job: str, namespace: str) -> Object | None:
+    """Return the Workload that a job is about to get."""
     made = (obj for obj in cluster.objects if obj["kind"] == "Workload" and is_named(obj, job, namespace))
-    return next(made, None), state, cluster
+    return next(made, None)

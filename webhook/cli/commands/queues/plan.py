@@ -23,7 +23,7 @@ from webhook.cli import exits
 from webhook.cli.console import Console
 from webhook.cli.inputs import Inputs, json_lines
 from webhook.cli.live.cluster_state import WITH_JOBS, ClusterState, cluster_state
-from webhook.cli.live.rules_in_force import rules_in_force
+from webhook.cli.live.rules_in_force import InForce, in_force
 from webhook.cli.live.session import ask
 from webhook.cli.option_types import (
     ROWS,
@@ -44,7 +44,6 @@ from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.tables import summary, tables
 from webhook.offline.unreadable_objects import readable
-from webhook.queue.rules import Rules
 from webhook.store.errors import Refused
 from webhook.store.objects import ObjectStore
 
@@ -130,39 +129,39 @@ def plan(
     try:
         with all_kept(), readable(given.documents):
             within = repository((), names)
-            found, rules = _of_cluster(kubeconfig, context, names) if live else _of_files(given, within)
-            before = snapshot(found.objects, None if live else within.settings)
+            found, force = _of_cluster(kubeconfig, context, names) if live else _of_files(given, within)
+            before = snapshot(found.objects, force.settings)
             found = replace(found, objects=())
-            made = make_plan(before, rules, _now() if now is None else now, most or None)
+            made = make_plan(before, force.rules, _now() if now is None else now, most or None)
     except (SourceError, ConversionError, ValueError, OSError) as error:
         click.echo(str(error), err=True)
         sys.exit(exits.BAD_INPUT)
     _show(made, found, output)
 
 
-def _of_files(given: Inputs, within: Repository) -> tuple[Cluster, Rules]:
-    """Read the objects of files, and the rules in force; ends the program where there are none. Raises SourceError."""
+def _of_files(given: Inputs, within: Repository) -> tuple[Cluster, InForce]:
+    """Read the objects of files, and what is in force; ends the program where there are none. Raises SourceError."""
     objects = given.objects()
     if not objects and not given.documents():  # an empty List is a cluster without jobs
         click.echo("sluice plan: no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
-    return cluster_of(objects, settings=within.settings), queue_rules(within, within.settings_for(objects))
+    force = InForce(queue_rules(within, within.settings_for(objects)), within.settings)
+    return cluster_of(objects, settings=within.settings), force
 
 
-def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[str]) -> tuple[Cluster, Rules]:
-    """Read the objects of a cluster, and its rules in force; what is not known is said. Raises SourceError."""
+def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[str]) -> tuple[Cluster, InForce]:
+    """Read the objects of a cluster, and what is in force there; what is not known is said. Raises SourceError."""
 
-    async def read(store: ObjectStore) -> tuple[ClusterState, Rules, list[str]]:
+    async def read(store: ObjectStore) -> tuple[ClusterState, InForce]:
         state = await cluster_state(store, WITH_JOBS)
         if state.lacks:
             raise Refused(f"you may not list {', '.join(state.lacks)}, without which nothing can be decided")
-        rules, notes = await rules_in_force(store, names)
-        return state, rules, [*state.notes(), *notes]
+        return state, await in_force(store, names)
 
-    state, rules, notes = ask("plan", read, kubeconfig, context)
-    for note in notes:
+    state, force = ask("plan", read, kubeconfig, context)
+    for note in (*state.notes(), *force.notes):
         click.echo(f"note: {note}", err=True)
-    return cluster_of(state.objects, stored=True), rules
+    return cluster_of(state.objects, stored=True, settings=force.settings), force
 
 
 def _show(made: QueuePlan, cluster: Cluster, output: str) -> None:
