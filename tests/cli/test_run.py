@@ -11,11 +11,13 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.patience import until, wait
 from tests.shared import ROOT
 from webhook.cli import shipped
+from webhook.cli.commands.server.run import already_there
 from webhook.cli.demo import embedded
 from webhook.cli.demo.api_server import CreateOutcome
 from webhook.cli.demo.embedded import EmbeddedRun
@@ -304,6 +306,25 @@ def test_a_configuration_among_the_objects_counts(tmp_path):
     (tmp_path / "kueue.yaml").write_text("{apiVersion: v1, kind: ConfigMap}")
     done = sluice_run(tmp_path, "--once", "-f", str(file), "-c", str(tmp_path / "kueue.yaml"))
     assert (done.returncode, "kueue.yaml: a ConfigMap has no metadata.name" in done.stderr) == (2, True)
+
+
+OLDER = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: gpus}
+spec: {cohort: all, resourceGroups: RESOURCES}
+"""
+
+
+def test_queues_of_an_older_version_are_stored_as_an_api_server_stores_them(tmp_path):
+    """In v1beta2: the cohort's metrics and the paths of preemptions are read by its names. What cannot be, is told."""
+    file = tmp_path / "queues.yaml"
+    file.write_text(OLDER.replace("RESOURCES", "[]"))
+    (queue,), _ = already_there([file])
+    assert (queue["apiVersion"], queue["spec"]) == (WORKLOAD.api_version, {"cohortName": "all", "resourceGroups": []})
+    file.write_text(OLDER.replace("spec: {cohort", "spec: {flavorFungibility: 1, cohort").replace("RESOURCES", "[]"))
+    with pytest.raises(click.UsageError, match=r"queues.yaml: .* is malformed"):
+        already_there([file])
 
 
 def test_no_key_is_left_behind(tmp_path):

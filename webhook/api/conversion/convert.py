@@ -39,6 +39,13 @@ def convert(objects: Iterable[Mapping[str, Any]], desired: str) -> list[Fields]:
     return [_one(obj, desired) for obj in objects]
 
 
+def as_stored(obj: Fields) -> Fields:
+    """Return an object of an older version in the stored one; others stay. Raises ConversionError."""
+    if obj.get("apiVersion") == f"{KUEUE}/{OLD}" and obj.get("kind") in VERSIONED:
+        return _one(obj, f"{KUEUE}/{STORED}")
+    return obj
+
+
 def conversion_review(review: Mapping[str, Any]) -> Fields:
     """Answer a ConversionReview (apiextensions.k8s.io/v1): all objects converted, or none and the reason."""
     request = review.get("request") or {}

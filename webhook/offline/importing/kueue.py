@@ -14,7 +14,7 @@ from webhook import documents
 from webhook.api.compatibility import unsupported
 from webhook.api.configuration.read import KIND, VERSIONS, effective, from_configuration, of_queues
 from webhook.api.configuration.sections import QueueSettings
-from webhook.api.conversion.convert import VERSIONED, ConversionError, convert
+from webhook.api.conversion.convert import ConversionError, as_stored
 from webhook.api.crds.kinds import OLD, STORED
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
@@ -154,12 +154,11 @@ def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
         why = f"version {version} is not read, only {STORED} and {OLD}"
         told.append(ImportNote(document.place(("apiVersion",)), Fate.LEFT_OUT, f"{kind} {name}", why))
         return None
-    if version == OLD and kind in VERSIONED:
-        try:
-            value = convert([value], f"{KUEUE}/{STORED}")[0]
-        except (ConversionError, TypeError, AttributeError, ValueError, LookupError) as error:
-            told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
-            return None
+    try:
+        value = as_stored(value)
+    except ConversionError as error:
+        told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
+        return None
     metadata = _metadata(value["metadata"])
     if kind == "LocalQueue":  # as `plan` reads it: a file may leave the namespace to `kubectl apply -n`
         metadata = {"namespace": DEFAULT_NAMESPACE, **metadata}

@@ -10,14 +10,13 @@ from typing import Any, Final
 from webhook.api.configuration.managed import managed
 from webhook.api.configuration.read import is_configuration, settings_among
 from webhook.api.configuration.sections import PODS_TAKE_DEFAULT, QueueSettings
-from webhook.api.conversion.convert import VERSIONED, convert
-from webhook.api.crds.kinds import OLD, STORED
+from webhook.api.conversion.convert import as_stored
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.workload import labels_of
 from webhook.jobs.describe import describe, is_held, prebuilt_of, row_of
 from webhook.jobs.pod_groups import group_of
 from webhook.kube.typed.defaulted import defaulted
-from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
+from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.generated_names import generated_name
 from webhook.policy.loading.list_items import objects_in
 
@@ -53,7 +52,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
     `settings`, says which kinds and namespaces are queued, and whether jobs without a queue wait.
     """
     numbers: Counter[tuple[str, str, str]] = Counter()
-    objects = [_named(_stored(o), numbers) for o in unpacked(values)]
+    objects = [_named(as_stored(o), numbers) for o in unpacked(values)]
     by_kind: dict[str, list[Object]] = defaultdict(list)
     for obj in objects:
         by_kind[str(obj.get("kind"))].append(obj)
@@ -115,13 +114,6 @@ def _of_namespace(namespace: Object | None) -> str:
     metadata = namespace["metadata"] if namespace else {}
     names = ((metadata.get(field) or {}).get(NAMESPACE_QUEUE) for field in ("annotations", "labels"))
     return str(next((queue for queue in names if queue is not None), ""))
-
-
-def _stored(obj: Object) -> Object:
-    """Return an object of an older version in the stored one; others stay."""
-    if obj.get("apiVersion") == f"{KUEUE}/{OLD}" and obj.get("kind") in VERSIONED:
-        return convert([obj], f"{KUEUE}/{STORED}")[0]
-    return obj
 
 
 def _named(obj: Object, named: Counter[tuple[str, str, str]]) -> Object:

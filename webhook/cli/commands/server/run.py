@@ -20,6 +20,7 @@ import click
 
 from webhook.api.configuration.read import is_configuration, settings_among
 from webhook.api.configuration.sections import QueueSettings
+from webhook.api.conversion.convert import ConversionError, as_stored
 from webhook.cli import exits, shipped
 from webhook.cli.demo.arrivals import ARTICLE, jobs_of
 from webhook.cli.demo.embedded import RunPlan
@@ -84,7 +85,7 @@ def run(
     """
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     paths = tuple(map(Path, files)) or tuple(sorted(p for p in shipped.samples().glob("*.yaml") if p.name != QUEUES))
-    there, settings = _there(objects or (shipped.samples() / QUEUES,))
+    there, settings = already_there(objects or (shipped.samples() / QUEUES,))
     sent = [(path, manifests(path)) for path in paths]
     given = {"-f": paths if files else (), "-p": policies, "-c": objects}
     first = paths[0] if files else next(path for path in paths if path.stem == ARTICLE)
@@ -106,14 +107,21 @@ def run(
         sys.exit(exits.BAD_INPUT)
 
 
-def _there(paths: Iterable[Path]) -> tuple[list[Object], QueueSettings | None]:
-    """Read what is there before anything is sent: objects, and the settings of a Configuration among them."""
+def already_there(paths: Iterable[Path]) -> tuple[list[Object], QueueSettings | None]:
+    """Read what is there before anything is sent: objects as stored, and the settings of a Configuration among them."""
     found = [(path, obj) for path in paths for obj in manifests(path)]
     objects = [(path, obj) for path, obj in found if not is_configuration(obj)]
     for path, obj in objects:
         if not (obj.get("metadata") or {}).get("name"):
             raise click.UsageError(f"{path}: a {obj['kind']} has no metadata.name")
-    return [obj for _, obj in objects], settings_among(obj for _, obj in found)
+    return [_as_stored(path, obj) for path, obj in objects], settings_among(obj for _, obj in found)
+
+
+def _as_stored(path: Path, obj: Object) -> Object:
+    try:
+        return as_stored(obj)
+    except ConversionError as error:
+        raise click.UsageError(f"{path}: {error}") from None
 
 
 def _in_force(policies: tuple[Path, ...], rules: tuple[str, ...]) -> Config:
