@@ -140,6 +140,7 @@ class Controller:
             self._core.heard(old, new)
             self._upkeep.heard(gvk, old, new)
         self._status_writer.heard(gvk, old, new)
+        self._report.heard(gvk, old, new)
         if _is_waited_for(gvk, new):
             self._telling.hurry()
             self._publishing.hurry()

@@ -20,7 +20,7 @@ from webhook.api.configuration.sections import (
     QueueSettings,
     WaitForPodsReady,
 )
-from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
@@ -248,6 +248,23 @@ def test_a_local_queue_that_is_gone_has_no_series():
         assert value(registry, "local_queue_finished_workloads_total", **LOCAL, **RANKED) == expected
         view.mirror(LOCAL_QUEUE).drop(door)
     assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) == 3
+
+
+def test_a_queue_that_is_deleted_while_another_leads_has_no_series():
+    """Those of a replica that led before: it counts no queues any more, but it hears that one is gone."""
+    controller, view, registry = make_controller(MemoryStore())
+    _, _, queue, door = queues("2")
+    for gvk, obj in ((CLUSTER_QUEUE, queue), (LOCAL_QUEUE, door)):
+        view.mirror(gvk).keep(merge(obj, {"metadata": {"uid": "1", "resourceVersion": "1"}}))
+    controller._report.workloads.finished(held(RESERVED, ADMITTED), 1.0)
+    controller._report.leads(False)
+    controller.heard(CLUSTER_QUEUE, queue, queue)
+    assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) == 1
+    controller.heard(LOCAL_QUEUE, door, None)
+    assert value(registry, "local_queue_finished_workloads_total", **LOCAL, **RANKED) is None
+    assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) == 1
+    controller.heard(CLUSTER_QUEUE, queue, None)
+    assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) is None
 
 
 def in_cohorts() -> list[dict[str, Any]]:

@@ -11,10 +11,13 @@ from dataclasses import replace
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.status import QueueCounts
 from webhook.cluster.queues.workload_metrics import ROLE, SECONDS, WorkloadMetrics
+from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Decisions
+from webhook.store.objects import Object, key_of
 
 
 class QueueMetrics:
@@ -63,8 +66,17 @@ class QueueMetrics:
         if self.traced is not None:
             self.traced(decisions, round(1000 * (deciding + writing)))
 
+    def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
+        """Remove the series of a queue that is deleted, whoever leads: a replica that led before still has them."""
+        if old is None or new is not None:
+            return
+        if gvk == CLUSTER_QUEUE:
+            self.workloads.forget_queue(key_of(old)[1])
+        elif gvk == LOCAL_QUEUE:
+            self.workloads.forget_local("/".join(key_of(old)))
+
     def update(self, counts: QueueCounts) -> None:
-        """Update the gauges from the counts; series of deleted queues are removed."""
+        """Update the gauges from the counts; series of queues that are not shown any more are removed."""
         names = self.workloads.names
         shown = {
             key: count
