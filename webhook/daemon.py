@@ -65,7 +65,7 @@ from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.server.routes.visibility import VisibilityApp
 from webhook.server.self_call import SelfCall
-from webhook.setting_values import host_and_port, labels
+from webhook.setting_values import LOOPBACK, host_and_port, labels
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
@@ -78,7 +78,6 @@ log = logging.getLogger(__name__)
 
 PARAMETERS_WAIT: Final = 5.0
 """Seconds that a new set of policies waits for its parameters at a time; it tries again at the next look."""
-LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def system_clocks() -> Clocks:
@@ -269,7 +268,8 @@ class Daemon:
             started=clocks.milliseconds(),
             times=self._measures.times,
         )
-        page = Page(sources, clocks.monotonic, login=config.ui is PageMode.LOGIN, counts=controller is None)
+        login, here = config.ui is PageMode.LOGIN, host_and_port(config.ui_listen)[0] in LOOPBACK
+        page = Page(sources, clocks.monotonic, login=login, plain=here and not login, counts=controller is None)
         self.engine.records.append(lambda request, verdict, _, phase: page.reviewed(request, verdict, phase))
         return page
 
@@ -355,12 +355,10 @@ class Daemon:
         Without a login nothing secret goes over it, and on this machine no certificate has a name for it.
         """
         address = self.config.ui_listen
-        here = host_and_port(address)[0] in LOOPBACK
-        if self.config.ui is PageMode.READ_ONLY and not here:
+        if self.config.ui is PageMode.READ_ONLY and not page.plain:
             log.warning("anyone who can reach %s can see all queues and jobs: use --ui login, or a proxy", address)
-        plain = self.config.ui is PageMode.READ_ONLY and here
         self._spawn(page.follow(), "history of the queues")
-        return await self._listen("--ui-listen", page.app, address, None if plain else self.certificate.context)
+        return await self._listen("--ui-listen", page.app, address, None if page.plain else self.certificate.context)
 
     async def _listen_for_users(self, core: QueueCore) -> int:
         """Open the port of the aggregated API. Raises OSError where that cannot be done."""

@@ -57,6 +57,10 @@ def address(value: object) -> str:
     return str(value)
 
 
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+"""The names of this machine for itself."""
+
+
 def host_and_port(value: object) -> tuple[str, int]:
     """Split what `address` reads; the host is empty for all addresses."""
     host, colon, port = text(value).rpartition(":")

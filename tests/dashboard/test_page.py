@@ -93,6 +93,30 @@ def test_when_jobs_start(tmp_path, policies):  # noqa: F811
     assert (runs["start"], runs["startUnknown"]) == (0, "")
 
 
+def test_the_plain_page_of_this_machine_has_no_other_name(tmp_path, policies):  # noqa: F811
+    """A web site whose name comes to mean 127.0.0.1 gets nothing of it; a forwarded port is `localhost`."""
+
+    async def go():
+        async with reading(tmp_path, policies) as page:
+            hosts = [
+                "localhost:8090",
+                "LOCALHOST",
+                "127.0.0.1:1",
+                "[::1]:8090",
+                "evil.example:8090",
+                "[",
+                "127.0.0.1.x",
+            ]
+            paths = ["/ui/api/session", "/ui/", "/ui/events"]
+            found = {host: (await page.get(paths[0], headers={"Host": host}))[0] for host in hosts}
+            return found, [await page.get(path, headers={"Host": "evil.example"}) for path in paths]
+
+    found, others = asyncio.run(go())
+    assert list(found.values()) == [200, 200, 200, 200, 403, 403, 403]
+    assert [status for status, _ in others] == [403, 403, 403]
+    assert others[0][1]["message"] == 'this page is at localhost and 127.0.0.1, not at "evil.example"'
+
+
 def test_events_tell_of_a_decision(tmp_path, policies):  # noqa: F811
     """The stream begins with all parts, then says that queues changed as soon as a job is decided about."""
 

@@ -37,11 +37,14 @@ class Page:
     """Told of objects, verdicts and reloads as they come; `app` answers. `clock` is in seconds.
 
     With `login` a reader has to show a token, and sees what the API server lets him get; without one, everything.
+    `plain` says that it is for this machine alone, without TLS.
     `counts` says that nobody else keeps the counts of workloads up to date.
     """
 
-    def __init__(self, sources: Sources, clock: Callable[[], float], *, login: bool, counts: bool = False) -> None:
-        now = sources.now()
+    def __init__(
+        self, sources: Sources, clock: Callable[[], float], *, login: bool, plain: bool = False, counts: bool = False
+    ) -> None:
+        now, self.plain = sources.now(), plain
         self._sources, self._login, self._counts = sources, login, counts
         self._lives, self._samples, self._runs, self._ended = Lives(self._job), Samples(now), Runs(self._facts), Ended()
         self._log = PolicyLog(now)
@@ -52,7 +55,7 @@ class Page:
         views = Views(sources, Access(store, clock), self._lives, self._log, self._past, Forecasts(sources, clock))
         self._work, self._listeners = LongWork(views), Listeners(self._marks)
         sessions = Sessions(store, clock) if login else None
-        self.app = DashboardApp(views, self._work, self._listeners, self._session, static_files(), sessions)
+        self.app = DashboardApp(views, self._work, self._listeners, self._session, static_files(), sessions, plain)
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Take note of a change of an object."""

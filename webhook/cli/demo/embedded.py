@@ -26,10 +26,10 @@ from webhook.cli.demo.tables import ended_table, sent_table
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED, WORKLOAD
 from webhook.cluster.workloads.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, WAITING
 from webhook.config import Config
-from webhook.daemon import LOOPBACK, Daemon
+from webhook.daemon import Daemon
 from webhook.jobs.describe import describe
 from webhook.kube.conditions import find, holds
-from webhook.setting_values import host_and_port
+from webhook.setting_values import LOOPBACK, host_and_port
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object, key_of, uid_of
 from webhook.tls.folder import Folder

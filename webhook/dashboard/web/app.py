@@ -27,6 +27,7 @@ from webhook.dashboard.web.routes import asked
 from webhook.server.body import read_body
 from webhook.server.limits import PAGE, Limits
 from webhook.server.responses import StatusError, status_response
+from webhook.setting_values import LOOPBACK
 from webhook.store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -47,7 +48,10 @@ FRESH: Final = {**SAFE, "Cache-Control": "no-store"}
 
 @dataclass(slots=True)
 class DashboardApp:
-    """The application of the page's port. `sessions` is None where there is no login, and everybody sees everything."""
+    """The application of the page's port. `sessions` is None where there is no login, and everybody sees everything.
+
+    Where it is `plain`, it is asked by a name of this machine.
+    """
 
     views: Views
     work: LongWork
@@ -55,6 +59,7 @@ class DashboardApp:
     session: Callable[[], SessionView]
     files: dict[str, StaticFile]
     sessions: Sessions | None = None
+    plain: bool = False
     limits: Limits = PAGE
     _under_way: int = field(default=0, init=False)
     _making: dict[tuple[PageReader, str], asyncio.Task[bytes]] = field(default_factory=dict, init=False)
@@ -84,6 +89,8 @@ class DashboardApp:
         return status_response(error.status, str(error), **FRESH)
 
     async def _answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        if self.plain:
+            _of_this_machine(request)
         if path in ("/", "/ui"):
             return web.Response(status=308, headers={**FRESH, "Location": "/ui/"})
         if path in ("/ui/api/login", "/ui/api/logout"):
@@ -204,6 +211,17 @@ async def _encoded(made: Awaitable[JsonView]) -> bytes:
 
 def _json(body: bytes) -> web.Response:
     return web.Response(body=body, headers={**FRESH, "Content-Type": "application/json"})
+
+
+def _of_this_machine(request: web.BaseRequest) -> None:
+    """Refuse another name: a web site may let its own mean this machine, to read in the browser. Raises StatusError."""
+    host = request.headers.get(hdrs.HOST, "")
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        name = None
+    if name not in LOOPBACK:
+        raise StatusError(f'this page is at localhost and 127.0.0.1, not at "{host}"', 403, "unauthorized")
 
 
 def _same_site(request: web.BaseRequest) -> None:

@@ -153,6 +153,7 @@ export default {
   "you may not get validatingadmissionpolicies.admissionregistration.k8s.io": "没有权限 get validatingadmissionpolicies.admissionregistration.k8s.io",
   "you may not get clusterqueues.kueue.x-k8s.io: a simulation shows all of them": "没有权限 get clusterqueues.kueue.x-k8s.io：模拟会显示全部队列",
   "the form was sent by another site": "表单来自另一个网站",
+  "this page is at localhost and 127.0.0.1, not at \"{}\"": "此页面的地址是 localhost 和 127.0.0.1，不是 \"{}\"",
   "log in first": "请先登录",
   "the API server does not know this token": "API server 不认识这个令牌",
   "cannot verify the token with the API server": "无法向 API server 验证令牌",
