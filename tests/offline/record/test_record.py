@@ -193,6 +193,19 @@ def test_a_disk_that_is_full_for_a_time_spoils_no_line(tmp_path, monkeypatch):
     assert len(list(read_recording((tmp_path / FILE).read_bytes().splitlines(), FILE))) == 2
 
 
+def test_a_line_that_was_half_written_spoils_no_other(tmp_path):
+    """A recorder that was killed left it: the next one begins a line of its own."""
+    (tmp_path / FILE).write_bytes(b'{"time": 1, "phase": "mu')
+    recorder = Recorder(tmp_path)
+    for _ in range(2):
+        recorder.write(request(pod()), ALLOWED, 0.001)
+    recorder.close()
+    lines, bad = (tmp_path / FILE).read_bytes().splitlines(), []
+    assert len(lines) == 3
+    assert len(list(read_recording(lines, FILE, bad.append))) == 2
+    assert [str(error).partition(": ")[0] for error in bad] == [f"{FILE}:1"]
+
+
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"verdict": {}}', b'{"verdict": {}, "request": 1, "phase": "x"}'])
 def test_a_bad_line_is_told_by_its_place(line):
     """A line that is no recorded review is refused with file and line."""

@@ -125,6 +125,20 @@ def test_bad_recordings_are_told(recorded, content, code, said):
     assert (done.exit_code, said in done.stderr) == (code, True)
 
 
+def test_a_line_that_is_no_review_is_left_out(recorded):
+    """Each is told, of many the first ones; the others are replayed, and the exit code says that some were not."""
+    lines = Path("recorded/reviews.jsonl").read_text().splitlines()
+    Path("recorded/reviews.jsonl").write_text("\n".join([*lines[:1], '{"time": 1', *lines[1:]]))
+    done = recorded("recorded", "-c", "ns.yaml")
+    assert done.exit_code == exits.BAD_INPUT
+    assert done.stdout.endswith("0 of 6 recorded reviews would be decided differently\n")
+    assert done.stderr.startswith("sluice replay: recorded/reviews.jsonl:2: not JSON")
+    assert done.stderr.endswith(" (left out)\n")
+    Path("recorded/reviews.jsonl").write_text("\n".join([*lines, *["{}"] * 12]))
+    told = recorded("recorded", "-c", "ns.yaml").stderr.splitlines()
+    assert (len(told), told[-1]) == (11, "sluice replay: and 2 more lines (left out)")
+
+
 @pytest.mark.parametrize(("name", "value"), [("warnings", [["w"]]), ("warnings", "w"), ("policies", True)])
 def test_a_verdict_of_the_wrong_types_is_told_at_its_line(recorded, name, value):
     """A line that somebody edited is none that the server recorded."""

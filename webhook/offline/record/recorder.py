@@ -113,12 +113,18 @@ class Recorder:
             size = 0
         try:
             with self._open() as file:
-                file.write(line)
+                file.write(b"\n" + line if size and self._ends_within_a_line() else line)
         except OSError:
             with contextlib.suppress(OSError):
                 os.truncate(self._path, size)  # half a line would spoil the next one, and the file for `sluice replay`
             raise
         self.written += 1
+
+    def _ends_within_a_line(self) -> bool:
+        """Return whether the last line is not complete: a recorder that was killed leaves half a line."""
+        with self._path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
 
     def _open(self) -> BinaryIO:
         """Open the file for its end; readable by its owner only, since it holds objects of all users."""

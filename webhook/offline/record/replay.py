@@ -66,8 +66,14 @@ class Replay:
     after_ms: list[float] = field(default_factory=list)
 
 
-def read_recording(lines: Iterable[bytes], file: str) -> Iterator[RecordedReview]:
-    """Read recorded reviews, a line each. Raises BadRecording at the first line that is none."""
+def _refused(error: BadRecording) -> None:
+    raise error
+
+
+def read_recording(
+    lines: Iterable[bytes], file: str, bad: Callable[[BadRecording], None] = _refused
+) -> Iterator[RecordedReview]:
+    """Read recorded reviews, a line each. `bad` is told of a line that is none; else that raises BadRecording."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -75,9 +81,9 @@ def read_recording(lines: Iterable[bytes], file: str) -> Iterator[RecordedReview
         try:
             yield _recorded(orjson.loads(line), place)
         except orjson.JSONDecodeError as error:
-            raise BadRecording(f"{place}: not JSON: {error}") from None
+            bad(BadRecording(f"{place}: not JSON: {error}"))
         except (BadReview, KeyError, TypeError, ValueError) as error:
-            raise BadRecording(f"{place}: not a recorded review: {error}") from None
+            bad(BadRecording(f"{place}: not a recorded review: {error}"))
 
 
 def _recorded(value: Any, place: str) -> RecordedReview:

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ Examples:
   sluice replay recorded/ -o json | jq .changed
 """
 _SHOWN: Final = 50
+_BAD_SHOWN: Final = 10
 
 
 @click.command(name="replay", epilog=EXAMPLES)
@@ -68,8 +69,8 @@ def replay_command(
     RECORDINGS are files of JSON lines as the server records them (also .gz), or folders of such files. Secrets and
     values of environment variables are masked in them.
 
-    Exit code 0: every decision is the same, 1: some differ, 2: a file cannot be used, or required
-    objects are missing, 3: nothing was recorded.
+    Exit code 0: every decision is the same, 1: some differ, 2: a file or a line cannot be used, or
+    required objects are missing, 3: nothing was recorded.
     """
     within = repository(policies)
     bundle = bundle_of(within)
@@ -77,12 +78,16 @@ def replay_command(
     if beside.errors:
         raise SourceError(beside.errors)
     facts = FileFacts(known(bundle, objects_of(beside.documents)), {}, authorized=authorized, settings=within.settings)
+    bad: list[BadRecording] = []
     try:
-        found = replay(_recorded(recordings), bundle, facts, time.perf_counter, time.time)
-    except (BadRecording, OSError, EOFError, zlib.error) as error:
+        found = replay(_recorded(recordings, bad), bundle, facts, time.perf_counter, time.time)
+    except (OSError, EOFError, zlib.error) as error:
         click.echo(f"sluice replay: {error}", err=True)
         sys.exit(exits.BAD_INPUT)
+    _tell_left_out(bad)
     if not found.total:
+        if bad:
+            sys.exit(exits.BAD_INPUT)
         click.echo("sluice replay: no recorded reviews in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     if output == "json":
@@ -94,15 +99,24 @@ def replay_command(
     missing = () if allow_missing else tuple(missing_facts(facts, bundle))
     if missing:
         click.echo(f"sluice replay: {told(missing)}", err=True)
-    sys.exit(exits.FAILED if found.changed else exits.BAD_INPUT if missing else exits.PASSED)
+    sys.exit(exits.FAILED if found.changed else exits.BAD_INPUT if missing or bad else exits.PASSED)
 
 
-def _recorded(paths: tuple[Path, ...]) -> Iterator[RecordedReview]:
+def _tell_left_out(bad: Sequence[BadRecording]) -> None:
+    """Say which lines were no recorded reviews; of many the first ones."""
+    lines = [str(error) for error in bad[:_BAD_SHOWN]]
+    if len(bad) > _BAD_SHOWN:
+        lines.append(f"and {len(bad) - _BAD_SHOWN:,} more lines")
+    for line in lines:
+        click.echo(f"sluice replay: {line} (left out)", err=True)
+
+
+def _recorded(paths: tuple[Path, ...], bad: list[BadRecording]) -> Iterator[RecordedReview]:
     for path in paths:
         files = sorted(path.glob("*.jsonl*"), reverse=True) if path.is_dir() else [path]
         for file in files:
             with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
-                yield from read_recording(stream, str(file))
+                yield from read_recording(stream, str(file), bad.append)
 
 
 def as_json(found: Replay) -> dict[str, Any]:
