@@ -228,6 +228,30 @@ def test_many_answers_at_once_ask_for_a_right_once():
     assert len(asked) < 100  # not 672: only those that are under way at the same time may be asked twice
 
 
+def test_whatever_its_name_a_namespace_is_asked_about():
+    """Of very many some for each answer, in turn: first those that were seen before, then those never asked about."""
+
+    async def go():
+        store, now = Store(), [0.0]
+        access, ann = Access(store, lambda: now[0]), PageReader("ann")
+        names, seen = [*(f"n{number:04}" for number in range(1200)), "team-a"], []
+        for now[0] in (0.0, 1.0, 2.0, 3.0, 100.0, 200.0, 300.0):
+            before = len(store.asked)
+            sees = await access.sees(ann, "workloads", names)
+            seen.append((sees("team-a"), sees("n0001"), len(store.asked) - before))
+        return seen, [space for _, _, space in store.asked]
+
+    seen, asked = asyncio.run(go())
+    most = 501  # and one about the whole cluster
+    assert seen == [
+        (False, False, most), (False, False, most - 1), (True, False, 201), (True, False, 0),
+        (True, False, most), (True, False, most), (True, False, most),
+    ]  # fmt: skip
+    assert {name: asked.count(name) for name in ("n0000", "n0600", "n1100", "team-a")} == {
+        "n0000": 3, "n0600": 2, "n1100": 2, "team-a": 4,
+    }  # fmt: skip
+
+
 def test_one_reader_does_not_keep_others_out(tmp_path, policies):  # noqa: F811
     """Of the answers that are made at once only some are for one person: the rest is asked to come again."""
 

@@ -25,7 +25,7 @@ REMEMBERED: Final = 20_000
 AT_ONCE: Final = 8
 """Reviews under way at the same time."""
 NAMESPACES: Final = 500
-"""Namespaces that are asked about for one answer; what is in more is hidden."""
+"""Namespaces that are asked about for one answer; of more, the others are asked about for the next ones."""
 LASTS: Final = 3600.0
 """Seconds after which one has to log in again: a token may be taken back."""
 SESSIONS: Final = 1000
@@ -65,10 +65,9 @@ class Access:
         """Return whether a reader may get all objects of a resource, in a namespace or (empty) in the whole cluster."""
         if reader.anybody:
             return True
-        check = Check(
-            user=reader.user, groups=reader.groups, extra=reader.extra, user_uid=reader.uid, verb="get",
-            group=group, resource=resource, namespace=namespace,
-        )  # fmt: skip
+        return await self._allowed(_check(reader, resource, namespace, group))
+
+    async def _allowed(self, check: Check) -> bool:
         if (known := self._known(check)) is not None:
             return known
         async with self._room:
@@ -89,10 +88,16 @@ class Access:
         """Return what tells of which of some namespaces a reader may see the objects of a resource."""
         if await self.may(reader, resource):
             return lambda _: True
-        names = sorted(set(namespaces))[:NAMESPACES]
-        answers = await asyncio.gather(*(self.may(reader, resource, name) for name in names))
-        allowed = frozenset(name for name, yes in zip(names, answers, strict=True) if yes)
+        checks = [_check(reader, resource, name) for name in set(namespaces)]
+        due = sorted((check for check in checks if self._known(check) is None), key=self._turn)
+        await asyncio.gather(*(self._allowed(check) for check in due[:NAMESPACES]))
+        allowed = frozenset(check.namespace for check in checks if self._known(check))
         return allowed.__contains__
+
+    def _turn(self, check: Check) -> tuple[int, float, str]:
+        """Rank what is asked for: what was allowed before, then what was never asked for, then the oldest denial."""
+        allowed, until = self._answers.get(check, (None, 0.0))
+        return (1 if allowed is None else 0 if allowed else 2), until, check.namespace
 
     async def _ask(self, check: Check) -> bool:
         """Ask the authorizer. What cannot be asked counts as denied."""
@@ -101,6 +106,13 @@ class Access:
         except StoreError:
             return False
         return (review.get("status") or {}).get("allowed") is True
+
+
+def _check(reader: PageReader, resource: str, namespace: str, group: str = KUEUE) -> Check:
+    return Check(
+        user=reader.user, groups=reader.groups, extra=reader.extra, user_uid=reader.uid, verb="get",
+        group=group, resource=resource, namespace=namespace,
+    )  # fmt: skip
 
 
 class Sessions:
