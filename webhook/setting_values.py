@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -49,6 +50,21 @@ def whole(value: object, low: int, high: int, unit: str = "") -> int:
     if not _DIGITS.fullmatch(str(value)):
         raise ValueError(f"{_shown(value)} is not a whole number; give one {_allowed(low, high, unit)}")
     return int(number(value, low, high, unit))
+
+
+def moment(value: object) -> int:
+    """Read a time (RFC 3339) with its offset from UTC; give milliseconds since the epoch."""
+    form = "use RFC 3339, such as 2026-01-15T12:00:00Z"
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"{_shown(value)} is not a valid time; {form}") from None
+    if found.tzinfo is None:
+        raise ValueError(f"{_shown(value)} has no offset from UTC; {form}")
+    try:
+        return int(found.astimezone(UTC).timestamp() * 1000)
+    except OverflowError:
+        raise ValueError(f"{_shown(value)} is out of range; give a time in the years 1 to 9999 of UTC") from None
 
 
 def address(value: object) -> str:

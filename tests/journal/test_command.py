@@ -161,6 +161,16 @@ def test_a_workload_is_found_by_the_name_of_its_job(tmp_path, asked, found):
     assert then.split()[0].removeprefix("team-a/") in (found or [asked.removeprefix("team-a/")])
 
 
+def test_a_time_after_the_journals_end_is_answered_as_of_its_end(journal):
+    """That is said; not where the journal goes on, were it only by one round."""
+    ends = "note: the journal ends at 2026-01-05T12:10:00Z; this is the state then\n"
+    for minutes, said in ((0, ""), (5, ""), (9, ""), (10, ""), (11, ends)):
+        done = sluice("show", journal, "--workload", "team-a/second", "--at", stamp(minutes))
+        assert (done.exit_code, done.stderr) == (0, said)
+    refused = sluice("show", journal, "--workload", "team-a/second", "--at", "2026-01-05T12:05:00")
+    assert (refused.exit_code, "has no offset from UTC" in refused.stderr) == (2, True)
+
+
 def test_why_then_is_json_where_asked(journal):
     """The same facts as in the lines."""
     done = sluice("show", journal, "--workload", "team-a/second", "--at", stamp(5), "-o", "json")

@@ -139,6 +139,8 @@ def whole(low: int, high: int, unit: str = "") -> Read:
     return Read("integer", lambda value: setting_values.whole(value, low, high, unit))
 
 
+TIME: Final = Read("time", setting_values.moment)
+"""In milliseconds since the epoch."""
 TEXT: Final = Read("text", setting_values.text)
 ANY_TEXT: Final = Read("text", str)
 """Of a filter, of which an empty one lets all through."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,13 +16,13 @@ from webhook.api.amounts import text
 from webhook.api.job_to_workload import is_named_after
 from webhook.api.pending_message import message_of
 from webhook.cli import exits
-from webhook.cli.commands.queues.plan import moment
-from webhook.cli.option_types import TEXT, THERE, Read, output_option, rules_option
+from webhook.cli.option_types import TEXT, THERE, TIME, output_option, rules_option
 from webhook.cli.progress import Progress
 from webhook.cli.repository import queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.journal.compare import Agreement, Compared, ComparedKind, StartComparison
 from webhook.journal.read import JournalFile, journal_files, readable
+from webhook.journal.records import Decided, Record
 from webhook.journal.replay import Replayed, in_order, replay
 from webhook.journal.replay import until as read_until
 from webhook.journal.timeline import Happening, timeline
@@ -35,7 +35,6 @@ from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
 SHOWN: Final = 20
-TIME: Final = Read("time", moment)
 OF_THE_JOURNAL: Final = "those of the journal"
 EXAMPLES: Final = """\b
 Examples:
@@ -269,8 +268,11 @@ def _at(
         raise click.UsageError(f"the journal begins at {written(files[0].begin.at)}")
     last = before[-1]
     state: State | None = None
-    for call in replay(read_until(readable([last], wrong), at), _rules(last, names)):
+    rounds = [last.begin.at]
+    for call in replay(read_until(_noting(readable([last], wrong), rounds), at), _rules(last, names)):
         state = call.state
+    if last is files[-1] and rounds[-1] < at:
+        click.echo(f"note: the journal ends at {written(rounds[-1])}; this is the state then", err=True)
     entries = state.entries.values() if state is not None else ()
     named = [entry for entry in entries if _is_named(entry.key, workload)]
     entry = max(named, key=lambda entry: (entry.key == workload, entry.workload.created), default=None)
@@ -306,6 +308,14 @@ def _at(
             for holder in shortage.holders
         ],
     }
+
+
+def _noting(records: Iterable[Record], rounds: list[int]) -> Iterator[Record]:
+    """Yield records, and note the times of rounds: the last one noted may be the first that is not asked for."""
+    for record in records:
+        if isinstance(record, Decided):
+            rounds.append(record.now)
+        yield record
 
 
 def _told(found: Mapping[str, Any]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from webhook.cli.live.rules_in_force import InForce, in_force
 from webhook.cli.live.session import ask
 from webhook.cli.option_types import (
     ROWS,
+    TIME,
     Read,
     Renamed,
     files_option,
@@ -61,15 +62,6 @@ def cycles(value: object) -> int:
         raise ValueError(f"{error}, or {STABLE}") from None
 
 
-def moment(text: object) -> int:
-    """Read a time (RFC 3339) as milliseconds since the epoch. Raises ValueError."""
-    try:
-        found = datetime.fromisoformat(str(text))
-        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise ValueError(f'"{text}" is not a valid time; use RFC 3339, such as 2026-01-15T12:00:00Z') from None
-
-
 EXAMPLES: Final = """\b
 Examples:
   sluice plan -f cluster/ -f jobs.yaml                admitted, pending, and why
@@ -85,7 +77,7 @@ Examples:
 @rules_option("names")
 @click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True,
               help="Number of cycles to run.")  # fmt: skip
-@click.option("--now", type=Read("time", moment), help="Time of the decision (RFC 3339).  [default: now]")
+@click.option("--now", type=TIME, help="Time of the decision (RFC 3339).  [default: now]")
 @output_option("text", "json", "yaml")
 @click.option("--batch", type=ROWS, metavar="FILE",
               help="Decide cases: JSON lines in, one answer per line. No other options.")  # fmt: skip
@@ -241,7 +233,7 @@ def _brought(line: dict[str, Any], place: Place) -> Document:
 
 
 def _case(case: dict[str, Any], _: Place) -> dict[str, Any]:
-    return answer_case(case, _now() if case.get("now") is None else moment(case["now"]))
+    return answer_case(case, _now() if case.get("now") is None else setting_values.moment(case["now"]))
 
 
 def _trace(trace: dict[str, Any], place: Place) -> dict[str, Any]:
@@ -251,4 +243,4 @@ def _trace(trace: dict[str, Any], place: Place) -> dict[str, Any]:
         raise SourceError(
             [Diagnostic("INP001", place, "a trace requires a list of steps, each with a time", hint=hint)]
         )
-    return answer_trace(trace, tuple(moment(step["now"]) for step in steps))
+    return answer_trace(trace, tuple(setting_values.moment(step["now"]) for step in steps))

@@ -17,10 +17,9 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import completions, exits
-from webhook.cli.commands.queues.plan import moment
 from webhook.cli.console import Console
 from webhook.cli.inputs import Inputs
-from webhook.cli.option_types import FILE, TEXT, THERE, Made, Read, files_option, output_option, rules_option
+from webhook.cli.option_types import FILE, TEXT, THERE, TIME, Made, Read, files_option, output_option, rules_option
 from webhook.cli.repository import Repository, queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.documents import read
@@ -86,7 +85,7 @@ class SimulatedQueues:
     show_default=True,
     help="Rows of the table: queue, class, or both.",
 )
-@click.option("--begin", type=Read("time", moment), default="1970-01-01T00:00:00Z", show_default=True,
+@click.option("--begin", type=TIME, default="1970-01-01T00:00:00Z", show_default=True,
               help="Time at which the trace begins, for rules that look at the clock (RFC 3339).")  # fmt: skip
 @click.option("--plot", "picture", type=Made(), help="File for a plot (SVG).")
 @output_option("text", "json")
