@@ -479,6 +479,15 @@ def test_the_namespace_is_the_contexts(tmp_path):
     assert namespace_of(file, "b") == namespace_of(tmp_path / "none", None) == "default"
 
 
+def test_top_has_a_row_on_a_line_for_a_script(store):
+    """However long its message is, as `get` prints it."""
+    say(store, {"QuotaReserved": ("False", "WaitingForQuota", "one\ntwo " + "long " * 100 + "end")})
+    *_, header, row = invoke(top, "--once").stdout.splitlines()
+    assert header.startswith("Namespace")
+    assert "job-waits-1" in row
+    assert row.endswith("long end")
+
+
 @pytest.mark.parametrize(
     "command", [why, evict, requeue, stop, resume, get], ids=["why", "evict", "requeue", "stop", "resume", "get"]
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from webhook.api.state_of_workload import workload_state
-from webhook.cli.commands.cluster.get import table_of
+from webhook.cli.commands.cluster.get import in_columns, table_of
 from webhook.cli.console import Console
 from webhook.cli.live import listing
 from webhook.cli.live.listing import Sheet
@@ -46,8 +47,7 @@ Examples:
 @cluster_options
 def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) -> None:
     """Show the queues of a cluster and what is pending in them, live."""
-    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False)
-    once = once or not sys.stdout.isatty()
+    console, on_screen = Console(markup=False, highlight=False), sys.stdout.isatty()
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a watch has to say is on the screen
 
     async def do(store: ObjectStore) -> None:
@@ -55,8 +55,10 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
         tasks = [asyncio.create_task(_follow(mirror, store)) for mirror in seen if await _served(mirror, store)]
         try:
             await _listed(seen)
-            if once:
-                console.print(screen(seen, ROWS))
+            if not on_screen:
+                click.echo("\n".join(lines(look(seen, ROWS))))
+            elif once:
+                console.print(screen(look(seen, ROWS)))
             else:
                 await _show(console, seen, every)
         finally:
@@ -91,10 +93,10 @@ async def _listed(mirrors: Sequence[Mirror]) -> None:
 
 
 async def _show(console: Console, mirrors: Sequence[Mirror], every: int) -> None:
-    with Live(screen(mirrors, console.height - 8), console=console, screen=True, auto_refresh=False) as live:
+    with Live(screen(look(mirrors, console.height - 8)), console=console, screen=True, auto_refresh=False) as live:
         while True:
             await asyncio.sleep(every)
-            live.update(screen(mirrors, console.height - 8), refresh=True)
+            live.update(screen(look(mirrors, console.height - 8)), refresh=True)
 
 
 def shown(workload: Object) -> Object:
@@ -106,8 +108,17 @@ def shown(workload: Object) -> Object:
     return {"apiVersion": workload.get("apiVersion"), "kind": workload.get("kind"), **kept}
 
 
-def screen(mirrors: Sequence[Mirror], rows: int) -> Group:
-    """Return the queues, under them the first of what does not run, `rows` in all."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is seen at one time: a line of counts, what is not up to date, the queues, what does not run."""
+
+    counts: str
+    problems: Sequence[str]
+    sheets: tuple[Sheet, Sheet]
+
+
+def look(mirrors: Sequence[Mirror], rows: int) -> Look:
+    """Return the queues, and the first of what does not run, `rows` in all."""
     now = datetime.now(UTC)
     queues = listing.queues(mirrors[0].all(), mirrors[1].all())
     states = [(workload_state(workload)[0], workload) for workload in mirrors[2].all()]
@@ -117,6 +128,19 @@ def screen(mirrors: Sequence[Mirror], rows: int) -> Group:
     counts = ", ".join(f"{names.count(state)} {state.lower()}" for state in ("Admitted", "Pending", "Finished"))
     sheet = listing.workloads(waiting[: max(rows - len(queues.rows), 3)], now)
     seen = Sheet(sheet.columns, sheet.wide - {"Message"}, sheet.rows)
-    head = [Text(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", style="bold")]
-    head += [Text(visible(f"not up to date: {mirror.problem}"), style="red") for mirror in mirrors if mirror.problem]
-    return Group(*head, Text(), table_of(queues, wide=False), Text(), table_of(seen, wide=False))
+    problems = [visible(f"not up to date: {mirror.problem}") for mirror in mirrors if mirror.problem]
+    return Look(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", problems, (queues, seen))
+
+
+def screen(seen: Look) -> Group:
+    """Return a look for a terminal, whose width long cells are folded to."""
+    head = [Text(seen.counts, style="bold"), *(Text(problem, style="red") for problem in seen.problems)]
+    return Group(*head, *(part for sheet in seen.sheets for part in (Text(), table_of(sheet, wide=False))))
+
+
+def lines(seen: Look) -> Iterator[str]:
+    """Yield a look for a script: a line for each row, however long."""
+    yield from (seen.counts, *seen.problems)
+    for sheet in seen.sheets:
+        yield ""
+        yield from in_columns(sheet, wide=False)
