@@ -217,6 +217,18 @@ def test_all_namespaces_can_opt_in(tmp_path):
             assert entry["namespaceSelector"] == {}
 
 
+@pytest.mark.cluster
+@pytest.mark.parametrize("never", [[], ["ci"], ["ci", "infra"]])
+def test_an_upgrade_registers_what_the_values_say(never):
+    """Each option is given: one that is not would leave what a former release of other values registered."""
+    chosen = [f"--set-json=never={json.dumps(never)}"]
+    (job,) = [o for o in of_kind("Job", *chosen) if o["metadata"]["name"] == "sluice-register"]
+    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    given = [argument.removeprefix("--never=") for argument in arguments if argument.startswith("--never=")]
+    assert given == ["sluice-system", *never]
+    assert {"--namespace-selector=sluice.dev/managed=true", "--timeout=5"} <= set(arguments)
+
+
 ALL = {
     "mode": ["embedded", "external", "none"],
     "tls.source": ["sluice", "cert-manager", "secret"],

@@ -6,11 +6,16 @@ import importlib
 import pytest
 
 from tests.offline.running import invoke
+from tests.shared import ROOT
 from webhook import documents
 from webhook.cli import exits
 from webhook.cli.commands.server.crds import crds
 from webhook.cli.commands.server.register import register
-from webhook.cluster.webhooks.registration import CONFIGURATIONS, KEPT
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registered import Registered, Release
+from webhook.cluster.webhooks.registration import CONFIGURATIONS, KEPT, MUTATING, SYSTEM, VALIDATING
+from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.webhook_rules import registration as webhooks
 from webhook.store.memory import MemoryStore
 
 
@@ -61,3 +66,85 @@ def test_an_install_waits_for_the_leader(monkeypatch, leads, code):
     done = invoke(register, "--public-ca", "--wait=1")
     assert done.exit_code == code, done.output
     assert ("no replica has registered its policies within 1 s" in done.stderr) is not leads
+
+
+class Cluster:
+    """A store that the command writes to, and a leader with the shipped policies that keeps what is registered."""
+
+    def __init__(self, monkeypatch):
+        self.store = MemoryStore()
+        library = importlib.import_module("webhook.cli.live.connection")
+        monkeypatch.setattr(library, "with_store", lambda do, kubeconfig, context: asyncio.run(do(self.store)))
+        needed = hooks(webhooks(load_bundle([ROOT / "policies"]).policies), gate=True)
+        self.leader = Registered(self.store, Release("sluice", "sluice-system"), lambda: needed, self.leads)
+
+    async def leads(self):
+        return True
+
+    def register(self, *options):
+        done = invoke(register, "--public-ca", *options)
+        assert done.exit_code == exits.PASSED, done.output
+        asyncio.run(self.leader.look())
+        assert self.leader.detail == ""
+
+    def delete(self, *kinds):
+        for gvk in kinds:
+            asyncio.run(self.store.delete(gvk, "sluice", None))
+
+    def entries(self):
+        return [
+            entry for gvk, _ in CONFIGURATIONS for entry in asyncio.run(self.store.get(gvk, "sluice", None))["webhooks"]
+        ]
+
+
+@pytest.mark.parametrize("gone", [(MUTATING,), (VALIDATING,), (MUTATING, VALIDATING)], ids=["m", "v", "both"])
+def test_a_configuration_that_was_deleted_comes_back(monkeypatch, gone):
+    """Whichever of the two it was: for the namespaces of the other, and the leader writes its rules as before."""
+    cluster = Cluster(monkeypatch)
+    cluster.register("--namespace-selector=team=a")
+    before = cluster.entries()
+    cluster.delete(*gone)
+    cluster.register(*(["--namespace-selector=team=a"] if len(gone) == 2 else []))
+    assert cluster.entries() == before
+
+
+FIRST = ("--namespace-selector=team=a", "--never=infra", "--timeout=10")
+OWN = {*SYSTEM, "sluice-system"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "labels", "never", "timeout"),
+    [
+        ((), (), {"sluice.dev/managed": "true"}, set(), 5),
+        (FIRST, (), {"team": "a"}, {"infra"}, 10),
+        (FIRST, ("--namespace-selector=team=b",), {"team": "b"}, {"infra"}, 10),
+        (FIRST, ("--namespace-selector=",), None, {"infra"}, 10),
+        (("--namespace-selector=",), (), None, set(), 5),
+        (FIRST, ("--never=ci",), {"team": "a"}, {"ci"}, 10),
+        (FIRST, ("--never=sluice-system",), {"team": "a"}, set(), 10),
+        (FIRST, ("--timeout=3",), {"team": "a"}, {"infra"}, 3),
+    ],
+)
+def test_what_no_option_says_stays_as_it_is_registered(monkeypatch, first, then, labels, never, timeout):
+    """A new CA changes nothing of whom the webhooks are for; without a registration the defaults are written."""
+    cluster = Cluster(monkeypatch)
+    cluster.register(*first)
+    cluster.register(*then)
+    for entry in cluster.entries():
+        (excluded,) = entry["namespaceSelector"]["matchExpressions"]
+        assert set(excluded["values"]) == OWN | never
+        assert entry["namespaceSelector"].get("matchLabels") == labels
+        assert entry["timeoutSeconds"] == timeout
+
+
+def test_each_entry_stays_as_a_person_wrote_it(monkeypatch):
+    """One that is for fewer namespaces than the others is not widened."""
+    cluster = Cluster(monkeypatch)
+    cluster.register()
+    expression = {"key": "team", "operator": "In", "values": ["a"]}
+    found = asyncio.run(cluster.store.get(VALIDATING, "sluice", None))
+    found["webhooks"][-1]["namespaceSelector"]["matchExpressions"].append(expression)
+    asyncio.run(cluster.store.update(found))
+    before = cluster.entries()
+    cluster.register()
+    assert cluster.entries() == before

@@ -7,7 +7,6 @@ for, and where the server is, stays as `sluice register` or a person wrote it; w
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from webhook.cluster.webhooks.registration import (
     WANTED,
     conditions_of,
     excluding,
+    existing,
 )
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import Conflict, NotFound, StoreError
@@ -44,11 +44,7 @@ def hooks_of(configuration: Object) -> list[Hook]:
 
 async def registered(store: ObjectStore, name: str) -> list[Hook]:
     """Return what is registered under a name, nothing where nothing is. Raises StoreError."""
-    found = []
-    for gvk, _ in CONFIGURATIONS:
-        with contextlib.suppress(NotFound):
-            found += hooks_of(await store.get(gvk, name))
-    return found
+    return [hook for configuration in await existing(store, name) for hook in hooks_of(configuration)]
 
 
 def _hook(entry: Mapping[str, Any], mutating: bool) -> Hook:

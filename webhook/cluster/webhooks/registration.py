@@ -6,6 +6,7 @@ Beside them, where our CRDs are converted. What the hooks are is `hooks.py`'s an
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -31,6 +32,11 @@ KEPT: Final = "sluice.dev/kept-by-leader"
 """The annotation, "true", of a configuration whose entries are those that the leader's policies need."""
 LEASES, WANTED = "not-a-lease", "wanted-by-a-policy"
 """The names of our match conditions."""
+UNREGISTERED: Final[Mapping[str, Any]] = {
+    "timeoutSeconds": 5,
+    "namespaceSelector": {"matchLabels": {"sluice.dev/managed": "true"}},
+}
+"""Whom an entry is for where nothing is registered, and how long it is waited for."""
 NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
 """The API server and every controller live by their leases: they never wait for us."""
 
@@ -56,23 +62,32 @@ class WebhookEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the configurations are named and whom they are for. `labels` are those by which a namespace opts in."""
+    """How the configurations are named and whom they are for. `labels` are those by which a namespace opts in.
+
+    What is None stays as it is registered.
+    """
 
     name: str = "sluice"
-    labels: Mapping[str, str] = field(default_factory=lambda: {"sluice.dev/managed": "true"})
-    never: tuple[str, ...] = ()
-    timeout: int = 5
+    labels: Mapping[str, str] | None = None
+    never: tuple[str, ...] | None = None
+    timeout: int | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-def configurations(hooks: Sequence[Hook], target: WebhookEndpoint, options: Options) -> list[Object]:
-    """Return both configurations."""
+def configurations(
+    hooks: Sequence[Hook], target: WebhookEndpoint, options: Options, there: Iterable[Object] = ()
+) -> list[Object]:
+    """Return both configurations. `there` are those that are registered; an entry that is new is as their first."""
+    before = {entry["name"]: entry for obj in there for entry in obj.get("webhooks") or ()}
+    first = next(iter(before.values()), UNREGISTERED)
     made = []
     for gvk, mutating in CONFIGURATIONS:
         metadata: dict[str, Any] = {"name": options.name, "labels": {PART_OF: OURS}}
         if options.annotations:
             metadata["annotations"] = dict(options.annotations)
-        entries = [_entry(hook, target, options) for hook in hooks if hook.mutating is mutating]
+        entries = [
+            _entry(hook, target, options, before.get(hook.name, first)) for hook in hooks if hook.mutating is mutating
+        ]
         made.append({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries})
     return made
 
@@ -85,7 +100,17 @@ async def register(
     Our CRDs are told to convert at the target too: a chart's CRDs cannot know the release and its authority.
     """
     await convert_at(store, target, options)
-    return [await store.apply(obj, MANAGER) for obj in configurations(hooks, target, options)]
+    made = configurations(hooks, target, options, await existing(store, options.name))
+    return [await store.apply(obj, MANAGER) for obj in made]
+
+
+async def existing(store: ObjectStore, name: str) -> list[Object]:
+    """Return the configurations that are registered under a name. Raises StoreError."""
+    found = []
+    for gvk, _ in CONFIGURATIONS:
+        with contextlib.suppress(NotFound):
+            found.append(await store.get(gvk, name))
+    return found
 
 
 async def is_kept(store: ObjectStore, name: str) -> bool:
@@ -134,27 +159,42 @@ def conditions_of(hook: Hook) -> list[dict[str, str]]:
 
 def excluding(selector: Mapping[str, Any], never: Iterable[str]) -> dict[str, Any]:
     """Return a selector that leaves some namespaces out, besides those that it leaves out already."""
-    kept, excluded = [], {*never}
+    excluded, kept = _excluded(selector)
+    values = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": sorted({*excluded, *never})}
+    return {**selector, "matchExpressions": [values, *kept]}
+
+
+def _excluded(selector: Mapping[str, Any]) -> tuple[set[str], list[Any]]:
+    """Return the namespaces that a selector leaves out by name, and its other expressions."""
+    excluded, others = set[str](), []
     for expression in selector.get("matchExpressions") or ():
         if (expression["key"], expression["operator"]) == (NAMESPACE_NAME, "NotIn"):
             excluded |= set(expression["values"])
         else:
-            kept.append(expression)
-    values = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": sorted(excluded)}
-    return {**selector, "matchExpressions": [values, *kept]}
+            others.append(expression)
+    return excluded, others
 
 
-def _entry(hook: Hook, target: WebhookEndpoint, options: Options) -> dict[str, Any]:
-    labels = {"matchLabels": dict(options.labels)} if options.labels else {}
+def _selector(before: Mapping[str, Any], options: Options, own: str) -> dict[str, Any]:
+    """Return whom an entry is for: `before`, but for what the options say; never the system's or our own namespace."""
+    excluded, others = _excluded(before)
+    if options.labels is not None:
+        before, others = {"matchLabels": dict(options.labels)} if options.labels else {}, []
+    if options.never is not None:
+        excluded = set(options.never)
+    return excluding({**before, "matchExpressions": others}, (*SYSTEM, own, *excluded))
+
+
+def _entry(hook: Hook, target: WebhookEndpoint, options: Options, before: Mapping[str, Any]) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": hook.name,
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "failurePolicy": hook.failure,
         "matchPolicy": "Equivalent",
-        "timeoutSeconds": options.timeout,
+        "timeoutSeconds": options.timeout or before.get("timeoutSeconds") or UNREGISTERED["timeoutSeconds"],
         "clientConfig": target.config(hook.path),
-        "namespaceSelector": excluding(labels, (*SYSTEM, *options.never)),
+        "namespaceSelector": _selector(before.get("namespaceSelector") or {}, options, target.namespace),
     }
     if hook.rules:
         entry["rules"] = [dict(rule) for rule in hook.rules]

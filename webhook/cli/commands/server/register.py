@@ -52,16 +52,18 @@ Examples:
 @url_option
 @service_option("sluice-system/sluice:443")
 @ca_file_option
-@click.option("--namespace-selector", type=LABELS, default="sluice.dev/managed=true", show_default=True,
-              help="Labels of the namespaces whose objects are reviewed.")  # fmt: skip
+@click.option("--namespace-selector", type=LABELS,
+              help="Labels of the namespaces whose objects are reviewed.  "
+                   "[default: as registered, else sluice.dev/managed=true]")  # fmt: skip
 @click.option("--never", multiple=True, type=LABEL, metavar="NAMESPACE",
-              help="Namespace to exclude, besides kube-system and Sluice's own. Can be repeated.")  # fmt: skip
+              help="Namespace to exclude, besides kube-system and Sluice's own. Can be repeated.  "
+                   "[default: as registered]")  # fmt: skip
 @click.option("--mode", type=Words([m.value for m in QueueMode]), default="embedded", show_default=True,
               help="Who runs the queues: Sluice, an external Kueue, or none.")  # fmt: skip
 @click.option("--release", "name", cls=Renamed, former=["--name"], type=LABEL, default="sluice", show_default=True,
               help="Name of the Service and of the webhook configurations.")  # fmt: skip
-@click.option("--timeout", default=5, show_default=True, type=whole(1, 30, "seconds"),
-              help="Timeout of a webhook call, in seconds.")  # fmt: skip
+@click.option("--timeout", type=whole(1, 30, "seconds"), metavar="SECONDS",
+              help="Timeout of a webhook call, in seconds.  [default: as registered, else 5]")  # fmt: skip
 @click.option("--cert-manager", type=Read("namespace/name", setting_values.named),
               help="Certificate whose CA cert-manager injects.")  # fmt: skip
 @click.option("--public-ca", is_flag=True, help="Write no caBundle: a public authority signed the certificate.")
@@ -75,11 +77,11 @@ def register(
     url: str | None,
     service: tuple[str, str, int],
     ca_file: Path | None,
-    namespace_selector: dict[str, str],
+    namespace_selector: dict[str, str] | None,
     never: tuple[str, ...],
     mode: str,
     name: str,
-    timeout: int,
+    timeout: int | None,
     cert_manager: str | None,
     public_ca: bool,
     kubeconfig: Path | None,
@@ -91,7 +93,7 @@ def register(
     """Register the webhooks with the API server, for the objects that the policies match.
 
     Without --policies, the rules that are registered for policies are kept; `sluice serve --keep-registration` updates
-    them.
+    them. Namespaces and timeout stay as they are registered unless an option sets them.
     """
     if removing:
         _remove(kubeconfig, context, name, printing=printing)
@@ -102,7 +104,7 @@ def register(
     namespace, own, port = service
     target = WebhookEndpoint(certificates(ca_file) if ca_file else b"", url or "", own, namespace, port)
     notes = {"cert-manager.io/inject-ca-from": cert_manager} if cert_manager else {}
-    options = Options(name, namespace_selector, (*never, namespace), timeout, notes)
+    options = Options(name, namespace_selector, never or None, timeout, notes)
     bundle = load_bundle(path.absolute() for path in policies)
     needed = hooks(webhooks(bundle.policies), gate=mode == QueueMode.EMBEDDED)
     if printing:
@@ -112,7 +114,9 @@ def register(
 
     async def register_in(store: LiveStore) -> list[Object]:
         there = [] if policies else await registered(store, name)
-        return await registration.register(store, there or needed, target, options)
+        phases = {hook.mutating for hook in there}
+        lacking = [hook for hook in needed if hook.mutating not in phases]  # its configuration was deleted, or is empty
+        return await registration.register(store, [*there, *lacking], target, options)
 
     for obj in ask("register", register_in, kubeconfig, context):
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
