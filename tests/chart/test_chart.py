@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 
 import jsonschema
@@ -91,6 +92,23 @@ def test_the_rendered_configuration_is_one_that_serve_reads(rendered, tmp_path):
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize("mode", ["embedded", "external"])
+def test_no_policies_are_an_empty_list(mode, tmp_path):
+    """For `policies:` alone is a map without a value, which `serve` refuses."""
+    assert configuration_of(tmp_path, f"--set=policies.shipped=,mode={mode}").policies == ()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("chosen", "delay"), [((), 5), (("0",), 0), (("0.5",), 0.5), (("60",), 60)])
+def test_a_pod_has_the_time_that_its_end_takes(chosen, delay, tmp_path):
+    """It is not killed while its port is still open, nor before it has let go of the lease."""
+    arguments = [f"--set=settings.shutdownDelay={given}" for given in chosen]
+    assert configuration_of(tmp_path, *arguments).shutdown_delay == delay
+    (deployment,) = of_kind("Deployment", *arguments)
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == math.ceil(delay) + 35
+
+
+@pytest.mark.cluster
 def test_settings_are_those_that_the_chart_does_not_write(tmp_path):
     """No key can stand twice in the file: the schema refuses each that the chart writes; a default may be replaced."""
     given = ["settings.shutdownDelay=9", "ui.enabled=true", "visibility.enabled=true", "journal.enabled=true"]
@@ -119,8 +137,13 @@ def of_kueue(folder, text=CONFIGURATION):
 
 
 def configuration_of(folder, *arguments):
-    """What `serve` reads of the ConfigMap, whose files are put into `folder`."""
-    configuration, *_ = of_kind("ConfigMap", *arguments)
+    """What `serve` reads of the ConfigMap that the chart renders."""
+    return read_by_serve(folder, of_kind("ConfigMap", *arguments))
+
+
+def read_by_serve(folder, objects):
+    """What `serve` reads of the ConfigMap among these objects, whose files are put into `folder`."""
+    (configuration,) = [o for o in objects if (o["kind"], o["metadata"]["name"]) == ("ConfigMap", "sluice")]
     place = folder / "configuration"
     place.mkdir(exist_ok=True)
     for name, text in configuration["data"].items():
@@ -261,11 +284,12 @@ PAIRS = [
 
 
 @pytest.mark.cluster
-def test_every_pair_of_choices_renders():
-    """Whatever two values are chosen beside the defaults, what is rendered is YAML with no object twice."""
+def test_every_pair_of_choices_renders(tmp_path):
+    """Whatever two values are chosen beside the defaults: YAML with no object twice, a configuration that is read."""
     for chosen in [{}, *PAIRS]:
         arguments = [f"--set={name}={value}" for name, value in chosen.items()]
         objects = [d.value for d in read(template(CHART, *arguments), "chart") if d.value]
+        read_by_serve(tmp_path, objects)
         names = [(o["kind"], o["metadata"]["name"]) for o in objects]
         assert len(set(names)) == len(names) > 10, chosen
 

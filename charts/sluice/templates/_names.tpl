@@ -35,6 +35,11 @@ field without a value is not there. */}}
 {{- toYaml $found -}}
 {{- end -}}
 
+{{/* Seconds that the port of a replica which ends stays open: load balancers have to notice first. 0 is one too. */}}
+{{- define "sluice.shutdownDelay" -}}
+{{- has (get .Values.settings "shutdownDelay") (list nil "") | ternary 5 (get .Values.settings "shutdownDelay") -}}
+{{- end -}}
+
 {{/* "true" where the visibility API is served: only by embedded queues; where nothing else is said, in a Kueue's place. */}}
 {{- define "sluice.visibility" -}}
 {{- $gates := dig "featureGates" dict (include "sluice.queueSettings" . | fromYaml) -}}
