@@ -337,8 +337,30 @@ def test_an_uninstall_takes_the_registration_away_first(rendered):
     arguments = {name: job["spec"]["template"]["spec"]["containers"][0]["args"] for name, job in jobs.items()}
     assert hooks["sluice-unregister"] == "pre-delete"
     assert arguments["sluice-unregister"] == ["register", "--remove", "--release=sluice"]
-    assert hooks["sluice-register"] == "post-install,post-upgrade"
+    assert hooks["sluice-register"] == "post-install,post-upgrade,post-rollback"
     assert "--release=sluice" in arguments["sluice-register"]
+
+
+@pytest.mark.cluster
+def test_each_hook_brings_the_account_that_it_runs_as(rendered):
+    """With its rights, in each of its events: what is no hook is not there before, nor after an install that failed."""
+
+    def events(obj):
+        annotations = obj["metadata"].get("annotations") or {}
+        return set(filter(None, annotations.get("helm.sh/hook", "").split(",")))
+
+    for job in (obj for obj in rendered if obj["kind"] == "Job"):
+        account = job["spec"]["template"]["spec"]["serviceAccountName"]
+        needed = [
+            obj
+            for obj in rendered
+            if obj["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+            and obj["metadata"]["name"] == account
+        ]
+        assert len(needed) == 3, account
+        for obj in needed:
+            assert events(job) <= events(obj), (job["metadata"]["name"], obj["kind"])
+            assert int(obj["metadata"]["annotations"]["helm.sh/hook-weight"]) < 0
 
 
 @pytest.mark.cluster
