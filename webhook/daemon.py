@@ -174,6 +174,8 @@ class Daemon:
             self._spawn(self._certificates.follow(self.certificate.reload), "certificates in the Secret")
         if self._registered is not None:
             self._spawn(self._registered.follow(), "registration")
+        if self._leader is not None and self.controller is None:
+            self._spawn(self._leader.stand(), "lease")
         for part in (self.controller, self.beside_kueue):
             if part is not None:
                 part.start()
@@ -223,11 +225,11 @@ class Daemon:
             self._may_register if config.keep_registration else None,
         )
 
-    async def _may_register(self) -> bool:
+    def _may_register(self) -> bool:
         """Return whether this replica is the one that writes what is registered: it leads, or no other is there."""
         if self.controller is not None:
             return self.controller.leads
-        return self._leader is None or await self._leader.renew()
+        return self._leader is None or self._leader.leads
 
     def _make_controller(self) -> Controller:
         config, clocks = self.config, self._clocks

@@ -10,9 +10,10 @@ import pytest
 from tests.daemon.serving import RULES, running
 from tests.patience import until
 from webhook.cel.program import Program
+from webhook.cluster.webhooks import registered as webhooks
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import registered
-from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, register
+from webhook.cluster.webhooks.registration import VALIDATING, Options, WebhookEndpoint, register
 from webhook.config import QueueMode
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.load_bundle import load_bundle
@@ -159,6 +160,42 @@ def test_what_is_registered_follows(tmp_path, policies, mode):
             await until(lambda: called("services"), "Services are sent")
             await until(lambda: says("/metrics", "sluice_registration_differs 0.0"), "the metric says that they agree")
             assert await says("/readyz?verbose", "[+]registration ok\n")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("mode", [QueueMode.NONE, QueueMode.EXTERNAL, QueueMode.EMBEDDED])
+def test_one_replica_says_what_is_registered(tmp_path, mode, monkeypatch):
+    """Of two whose policies differ, as in an upgrade: the one that leads, and the other when that has ended."""
+    monkeypatch.setattr(webhooks, "EVERY", 0.05)
+    for resource in ("services", "endpoints"):
+        (tmp_path / resource).mkdir()
+        text = RULES.replace("[jobs]", f"[{resource}]").replace("batch", "''")
+        (tmp_path / resource / "policy.yaml").write_text(text)
+    settings = {"mode": mode, "keep_registration": True, "leader_election": True, "lease_seconds": 1}
+
+    async def go():
+        store, target = MemoryStore(), WebhookEndpoint(b"PEM", service="sluice", namespace="sluice-system")
+        await register(store, hooks((), gate=False), target, Options())
+
+        async def called(resource):
+            found = await registered(store, "sluice")
+            return any(rule["resources"] == [resource] for hook in found for rule in hook.rules)
+
+        async def version():
+            return (await store.get(VALIDATING, "sluice"))["metadata"]["resourceVersion"]
+
+        async with running(tmp_path, tmp_path / "services", store, identity="a", **settings):
+            await until(lambda: called("services"), "the first has written")
+            before = await version()
+            async with running(tmp_path, tmp_path / "endpoints", store, identity="b", **settings) as (_, talk):
+                for _ in range(25):
+                    await asyncio.sleep(0.1)  # the lease would lapse twice
+                    assert await version() == before
+                assert "registered for other policies" in (await talk.get("/readyz?verbose"))[1]
+        async with running(tmp_path, tmp_path / "endpoints", store, identity="b", **settings):
+            await until(lambda: called("endpoints"), "the other has written")
+            assert not await called("services")
 
     asyncio.run(go())
 

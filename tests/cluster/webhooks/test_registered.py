@@ -106,7 +106,7 @@ class Cluster:
     def __init__(self, name="one"):
         self.store, self.name, self.leads = MemoryStore(), name, True
 
-    async def may_write(self):
+    def may_write(self):
         return self.leads
 
     def replica(self, name, *, writes=True):

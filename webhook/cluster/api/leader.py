@@ -86,6 +86,12 @@ class Leader:
             await asyncio.sleep(self._times.retry)
             await self.renew()
 
+    async def stand(self) -> None:
+        """Lead whenever that is possible, for ever, where nothing is to be done at the beginning or the end of it."""
+        while True:
+            await self.wait()
+            await self.hold()
+
     async def renew(self) -> bool:
         """Take or renew the lease if possible; return whether this candidate leads."""
         asked = self._clock()

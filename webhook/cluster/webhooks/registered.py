@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -116,7 +116,7 @@ class Registered:
         store: ObjectStore,
         release: Release,
         needed: Callable[[], Sequence[Hook]],
-        may_write: Callable[[], Awaitable[bool]] | None,
+        may_write: Callable[[], bool] | None,
     ) -> None:
         """Nothing is looked at yet. `may_write` says whether this replica is the one that writes; None: none does."""
         self._store, self._release, self._needed, self._may_write = store, release, needed, may_write
@@ -163,7 +163,7 @@ class Registered:
         self.detail = "; ".join(filter(None, (_lacking(lacking), _other(other), *why)))
 
     async def _written(self, wanted: Object, gvk: GroupVersionKind) -> bool:
-        if self._may_write is None or not await self._may_write():
+        if self._may_write is None or not self._may_write():
             return False
         try:
             await self._store.update(wanted)
