@@ -321,7 +321,7 @@ class Daemon:
         self.registry.register(self._measures)
         self.registry.register(ProcessMetrics(self._state))
         self.health.add("policies", readiness.policies(self.policies))
-        self.health.add("certificate", readiness.certificate(self.certificate, self._clocks.now))
+        self.health.add("certificate", readiness.certificate(self.certificate, self._clocks.now, self._certificates))
         here = f"{self.config.release}.{self.config.namespace}"
         self.health.add("view", readiness.view(self.view, self._kinds, self.params, self.policies, here))
         self.health.add("self-call", self._self_call.condition)

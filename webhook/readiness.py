@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
+from webhook.certificates.secret import CertificateSecret
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.webhooks.registered import Registered
@@ -29,12 +30,12 @@ def policies(files: PolicyFiles) -> Probe:
     return condition
 
 
-def certificate(serving: ServingCertificate, now: Callable[[], datetime]) -> Probe:
-    """Return until when the certificate is valid."""
+def certificate(serving: ServingCertificate, now: Callable[[], datetime], secret: CertificateSecret | None) -> Probe:
+    """Return until when the certificate is valid, and what is wrong with the Secret that it is renewed in."""
 
     def condition() -> HealthCondition:
-        problem = f"; {serving.problem}" if serving.problem else ""
-        return HealthCondition(serving.expires > now(), f"valid until {serving.expires:%Y-%m-%d}{problem}")
+        told = [f"valid until {serving.expires:%Y-%m-%d}", serving.problem, secret.detail if secret else ""]
+        return HealthCondition(serving.expires > now(), "; ".join(filter(None, told)))
 
     return condition
 

@@ -211,6 +211,10 @@ def test_names_of_a_long_release_fit_where_they_are_labels():
     assert longest["Job"] <= 63
     assert longest["StatefulSet"] + len("-0123456789") <= 63
     assert longest["Service"] <= 63
+    (configuration,) = [o for o in made if o["kind"] == "ConfigMap"]
+    release = next(iter(read(configuration["data"]["sluice.yaml"]))).value["release"]
+    (replicas,) = [o for o in made if o["kind"] == "StatefulSet"]
+    assert replicas["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/instance"] == release
 
 
 @pytest.mark.cluster

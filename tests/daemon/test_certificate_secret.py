@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.patience import until
 from webhook.certificates import issuing
 from webhook.certificates.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
 from webhook.certificates.secret import ROTATE, SECRET, SERVED_BY, SETTLE, CertificateSecret, SecretPlace
@@ -227,6 +229,81 @@ def test_a_deleted_secret_comes_back_as_it_was():
     run(story)
 
 
+async def without_key(cluster):
+    """The Secret is as `tls.source` secret or cert-manager leaves it: nobody here can sign by its authority."""
+    secret = await cluster.secret()
+    data = {name: text for name, text in secret["data"].items() if name != "ca.key"}
+    await cluster.store.update({**secret, "metadata": {**secret["metadata"], "annotations": {}}, "data": data})
+
+
+@pytest.mark.parametrize("way", ["asked", "late", "deleted"])
+def test_a_secret_without_the_key_of_its_authority_is_renewed(way):
+    """Near its end, when somebody asks, or when it was deleted: an authority of our own beside the other one."""
+
+    async def story(cluster):
+        await cluster.register()
+        for name in "ab":
+            await cluster.add(name)
+        for _ in range(3):
+            await cluster.round()
+        await without_key(cluster)
+        before = (await cluster.secret())["data"]
+        assert await cluster.round() == [Step.NOTHING] * 2
+        assert all("has no ca.key" in part.detail for part, *_ in cluster.replicas.values())
+        if way == "asked":
+            await cluster.ask()
+        elif way == "late":
+            cluster.seconds += timedelta(days=61).total_seconds()
+        else:
+            await cluster.store.delete(SECRET, NAME, NAMESPACE)
+        for _ in range(6):
+            await cluster.round()
+        after = (await cluster.secret())["data"]
+        assert await cluster.settled()
+        assert after["ca.key"]
+        assert len({before["tls.crt"], after["tls.crt"]}) == 2
+        assert not any(part.detail for part, *_ in cluster.replicas.values())
+
+    run(story)
+
+
+def test_the_secret_of_another_release_is_not_used():
+    """Nobody would be shown a certificate of its own name, and neither could wait for the other's replicas."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        place = SecretPlace(NAMESPACE, NAME, "gate", "gate-1")
+        clocks = Clocks(cluster.now, lambda: cluster.seconds)
+        part = CertificateSecret(cluster.store, place, Folder(cluster.home / "g"), lambda: issuing, clocks)
+        starting = asyncio.create_task(part.start())
+
+        async def told():
+            return bool(part.detail)
+
+        await until(told, "it says why")
+        starting.cancel()
+        assert "its certificate is not for gate.sluice-system.svc" in part.detail
+        assert "set tls.secret (--certificate-secret) to another name" in part.detail
+
+    run(story)
+
+
+def test_a_configuration_without_webhooks_is_no_hindrance():
+    """Where there is no Secret either, a replica starts all the same."""
+
+    async def story(cluster):
+        await cluster.register()
+        found = await cluster.store.get(MUTATING, "sluice")
+        await cluster.store.update({name: value for name, value in found.items() if name != "webhooks"})
+        place = SecretPlace(NAMESPACE, NAME, "sluice", "a")
+        clocks = Clocks(cluster.now, lambda: cluster.seconds)
+        await CertificateSecret(cluster.store, place, Folder(cluster.home / "a"), lambda: issuing, clocks).start()
+        assert (await cluster.secret())["data"]["ca.key"]
+
+    run(story)
+
+
 NO_CERTIFICATE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 
@@ -358,7 +435,10 @@ def test_what_is_due():
         (both, late, True, False, Step.NEW_LEAF),
         (after, START, True, False, Step.NOTHING),
         (after, START, True, True, Step.FORGET),
-        (foreign, START + timedelta(days=500), True, True, Step.NOTHING),
+        (foreign, START, True, True, Step.NOTHING),
+        (foreign, late, True, True, Step.NEW_AUTHORITY),
+        (replace(foreign, asked=True), START, True, True, Step.NEW_AUTHORITY),
+        (replace(foreign, bundle=both.bundle), START, True, True, Step.NOTHING),
     ]
     for held, now, trusted, served, wanted in rows:
         assert due(held, now, trusted=trusted, served=served) is wanted

@@ -39,7 +39,7 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The certificates of the Secret, PEM. `authority_key` is empty where somebody else signs."""
+    """The certificates of the Secret, PEM. `authority_key` is empty where somebody else made them."""
 
     bundle: bytes
     authority_key: bytes
@@ -54,16 +54,18 @@ class Held:
 def due(held: Held, now: datetime, *, trusted: bool, served: bool) -> Step:
     """Return what is due. `trusted`: callers know the bundle; `served`: every replica serves the leaf.
 
-    Raises ValueError where a certificate cannot be read.
+    Without the authority's key there is nothing to sign by: the next leaf takes an authority of our own, trusted
+    beside theirs. Raises ValueError where a certificate cannot be read.
     """
-    if not held.authority_key:
-        return Step.NOTHING
     current, *old = authorities(held.bundle)
+    late = expiry(held.certificate) - now < LEAF_BEFORE
+    if not held.authority_key:
+        return Step.NEW_AUTHORITY if held.asked or late or expiry(current) - now < LEAF_BEFORE else Step.NOTHING
     if held.signed_by != mark(current):
         return Step.NEW_LEAF if trusted else Step.NOTHING
     if held.asked or expiry(current) - now < AUTHORITY_BEFORE:
         return Step.NEW_AUTHORITY
-    if expiry(held.certificate) - now < LEAF_BEFORE:
+    if late:
         return Step.NEW_LEAF
     return Step.FORGET if old and served else Step.NOTHING
 

@@ -26,6 +26,7 @@ from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder, write
 from webhook.tls.serving import ServingCertificate, trust
+from webhook.tls.validity import is_for
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,12 @@ SERVED_BY: Final = "served-by.sluice.dev/"
 """Prefix of the annotations by which replicas tell which leaf they serve."""
 EVERY: Final = 5.0
 REPAIR: Final = "delete it, and Sluice makes another"
+ANOTHERS: Final = f"if another release uses it, set tls.secret (--certificate-secret) to another name, else {REPAIR}"
+"""Two releases cannot share it: each waits for its own webhooks and replicas alone before an authority goes."""
+NO_KEY: Final = (
+    "no ca.key, so its certificate cannot be renewed: Sluice replaces CA and certificate within 30 days of the end, "
+    f"or when the annotation {ROTATE} is set"
+)
 SETTLE: Final = 10.0
 """Seconds in which API servers are expected to have seen a change of what they are to trust."""
 
@@ -90,6 +97,8 @@ class CertificateSecret:
         self._store, self._place, self._folder, self._issuer = store, place, folder, issuer
         self._clocks, self._sleep = clocks, sleep
         self._held: Held | None = None
+        self.detail = ""
+        """What is wrong with the Secret, or will be: a sentence for `/readyz?verbose`."""
         self._known: tuple[bytes, float] | None = None
         """The bundle that API servers were seen to trust, and since when."""
 
@@ -101,7 +110,8 @@ class CertificateSecret:
                 _, held = await self._read()
                 _write(held, self._folder)
             except StoreError as error:
-                log.warning("the Secret %s cannot be read: %s", self._place.name, error)
+                self.detail = f"the Secret {self._place.name} cannot be read: {error}"
+                log.warning("%s", self.detail)
                 await asyncio.sleep(1)
             else:
                 return
@@ -115,7 +125,8 @@ class CertificateSecret:
             except Conflict:
                 continue  # another replica was first
             except (StoreError, ValueError) as error:
-                log.warning("the Secret %s: %s", self._place.name, error)
+                self.detail = f"the Secret {self._place.name}: {error}"
+                log.warning("%s", self.detail)
 
     async def look(self, reload: Callable[[], bool]) -> Step:
         """Serve what is new, tell so, and do what is due. Raises StoreError; ValueError on what cannot be read."""
@@ -140,14 +151,14 @@ class CertificateSecret:
         return step
 
     async def _read(self) -> tuple[Object, Held]:
-        """Return the Secret; where it is not there, it is made of what was read last, or anew.
+        """Return the Secret; where it is not there, it is made of what was read last, else anew where it has no key.
 
         Raises StoreError for one that cannot be used: it is neither served nor trusted, nor made again when it is gone.
         """
         try:
             secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
         except NotFound:
-            held = self._held or await self._make()
+            held = self._held if self._held is not None and self._held.authority_key else await self._make()
             metadata = owned({"name": self._place.name, "namespace": self._place.namespace}, self._place.owners)
             empty = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
             try:
@@ -157,6 +168,9 @@ class CertificateSecret:
         held = _held(secret)
         if held != self._held:
             await asyncio.to_thread(self._check, held)
+        self.detail = "" if held.authority_key else f"the Secret {self._place.name} has {NO_KEY}"
+        if self.detail and held != self._held:
+            log.error("%s", self.detail)
         self._held = held
         return secret, held
 
@@ -184,6 +198,8 @@ class CertificateSecret:
             except (OSError, ValueError) as error:
                 told = str(error).replace(f"{place}/", "")
                 raise StoreError(f"it cannot be used: {told}; {REPAIR}") from None
+        if not is_for(held.certificate, name := self._place.names[0]):
+            raise StoreError(f"its certificate is not for {name}; {ANOTHERS}")
 
     def _settled(self, bundle: bytes, *, known: bool) -> bool:
         """Return whether this bundle has stood in every place for long enough."""

@@ -1,4 +1,5 @@
-"""Reads when a certificate expires, without a library: importing cryptography for it takes 9 MiB of memory."""
+"""Reads when a certificate expires and whom it is for, without a library: importing cryptography for it takes 9 MiB of
+memory."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 _FIRST: Final = re.compile(rb"-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----")
-_VERSION, _GENERALIZED_TIME = 0xA0, 0x18
+_VERSION, _GENERALIZED_TIME, _DNS_NAME = 0xA0, 0x18, 0x82
 _VALIDITY: Final = 3
 """Its index in a certificate without version: after serial number, algorithm and issuer (RFC 5280, 4.1)."""
 
@@ -30,6 +31,20 @@ def expiry(pem: bytes) -> datetime:
         return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
     except (IndexError, ValueError) as error:
         raise ValueError(f"the certificate is damaged: {error}") from None
+
+
+def is_for(pem: bytes, name: str) -> bool:
+    """Return whether the first certificate in `pem` has a DNS name, by itself or by a wildcard (RFC 5280, 4.2.1.6)."""
+    block = _FIRST.search(pem)
+    if block is None:
+        return False
+    der = a2b_base64(block[1])
+    return any(_dns_name(known) in der for known in (name, f"*.{name.partition('.')[2]}"))
+
+
+def _dns_name(name: str) -> bytes:
+    size = len(name)
+    return bytes([_DNS_NAME, *([size] if size < 0x80 else [0x81, size])]) + name.encode()
 
 
 def _elements(data: bytes) -> list[tuple[int, bytes]]:

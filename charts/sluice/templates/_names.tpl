@@ -2,9 +2,10 @@
 most 63. */}}
 {{- define "sluice.name" -}}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{- end -}}
 
+{{/* The process looks for its pods by the same name. */}}
 {{- define "sluice.selector" -}}
 app.kubernetes.io/name: sluice
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ include "sluice.name" . }}
 {{- end -}}
 
 {{- define "sluice.labels" -}}
@@ -164,7 +165,7 @@ spec:
     metadata:
       labels:
         app.kubernetes.io/name: sluice-{{ .name }}
-        app.kubernetes.io/instance: {{ .root.Release.Name }}
+        app.kubernetes.io/instance: {{ include "sluice.name" .root }}
     spec:
       restartPolicy: Never
       serviceAccountName: {{ include "sluice.name" .root }}-{{ .account }}

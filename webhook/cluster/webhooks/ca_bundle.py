@@ -24,7 +24,8 @@ class Trusting:
     @property
     def known(self) -> bytes:
         """Return the bundle that our webhooks are called with now; empty where none is registered."""
-        texts = (hook["clientConfig"].get("caBundle") for obj in self.configurations for hook in obj["webhooks"])
+        hooks = (hook for obj in self.configurations for hook in obj.get("webhooks") or ())
+        texts = (hook["clientConfig"].get("caBundle") for hook in hooks)
         return base64.b64decode(next((text for text in texts if text), ""))
 
     async def learn(self, store: ObjectStore, bundle: bytes) -> bool:
