@@ -492,6 +492,17 @@ def test_a_journal_that_is_kept_has_a_claim_for_each_replica(tmp_path):
     assert scaler["spec"]["scaleTargetRef"]["kind"] == "StatefulSet"
 
 
+@pytest.mark.cluster
+def test_replicas_are_scaled_by_the_cpu_of_our_container():
+    """A sidecar without a CPU request, as in the README, would leave a share of the pod's unknown."""
+    (scaler,) = of_kind("HorizontalPodAutoscaler", "--set=autoscaling.enabled=true")
+    (metric,) = scaler["spec"]["metrics"]
+    (deployment,) = of_kind("Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (metric["type"], metric["containerResource"]["container"]) == ("ContainerResource", container["name"])
+    assert "cpu" in container["resources"]["requests"]
+
+
 def of_kind(kind, *arguments):
     """The objects of a kind that the chart renders."""
     return [d.value for d in read(template(CHART, *arguments), "chart") if d.value and d.value["kind"] == kind]

@@ -72,6 +72,15 @@ def test_what_is_granted_is_what_is_sent(account):
 
 
 @pytest.mark.cluster
+def test_what_is_written_of_one_name_is_granted_for_that_name():
+    """One Lease, one Secret, its own registration; a right to create knows no names."""
+    for role in (o for o in rendered() if o["kind"] in ("Role", "ClusterRole") and o["metadata"]["name"] == "sluice"):
+        for rule in role["rules"]:
+            if {"leases", "secrets", "mutatingwebhookconfigurations"} & set(rule["resources"]):
+                assert rule["verbs"] == ["create"] or len(rule["resourceNames"]) == 1, rule
+
+
+@pytest.mark.cluster
 @pytest.mark.parametrize("mode", ["embedded", "external", "none"])
 def test_what_shipped_policies_take_parameters_from_is_granted_in_each_mode(mode):
     """A replica is not ready before it has listed all of them."""

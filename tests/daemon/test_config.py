@@ -61,7 +61,7 @@ def test_every_mistake_is_told_at_once(tmp_path):
 def test_a_share_is_at_most_one(tmp_path):
     """Recording more than all reviews is a mistake, told at its line."""
     (found,) = problems(tmp_path, "recordFolder: recorded\nrecordSample: 5\n")
-    assert (found.place.line, found.message) == (2, "record_sample: 5 is out of range; give a number from 0 to 1")
+    assert (found.place.line, found.message) == (2, "recordSample: 5 is out of range; give a number from 0 to 1")
 
 
 @pytest.mark.parametrize(

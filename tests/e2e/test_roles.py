@@ -91,6 +91,7 @@ RIGHTS: dict[str, JSON] = {
 NAMED: dict[str, list[tuple[str, str, str, str]]] = {
     "embedded": [
         ("leases.coordination.k8s.io", "sluice", OURS, "get create update"),
+        ("leases.coordination.k8s.io", "other", OURS, "create"),
         ("secrets", "sluice-tls", OURS, "get create update patch"),
         ("secrets", "other", OURS, "create"),
         ("secrets", "sluice-tls", "default", ""),
