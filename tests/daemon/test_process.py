@@ -30,12 +30,12 @@ def process(tmp_path):
     yield from started(tmp_path, f"--policies={ROOT / 'policies'}")
 
 
-def started(tmp_path, *arguments):
-    """A process of `serve` without a cluster; it has ended when the test is over."""
+def started(tmp_path, *arguments, cluster="--no-cluster"):
+    """A process of `serve`, without a cluster; it has ended when the test is over."""
     certificates = Folder(tmp_path / "certs")
     ensure(certificates, ("localhost", "127.0.0.1"), datetime.now(UTC))
     port, state = free_ports(2)
-    command = ["serve", *arguments, f"--cert-dir={certificates.path}", "--no-cluster"]
+    command = ["serve", *arguments, f"--cert-dir={certificates.path}", cluster]
     command += [f"--listen=127.0.0.1:{port}", f"--state-listen=127.0.0.1:{state}"]
     child = Child("sluice", [sys.executable, "-m", "webhook.cli.main", *command], tmp_path)
     child.port, child.state = port, state
@@ -103,6 +103,36 @@ def test_sigterm_ends_it_while_it_waits(early):
             return await asyncio.to_thread(early.process.wait)
 
     assert asyncio.run(go()) == 0
+
+
+@pytest.fixture
+def cut_off(tmp_path):
+    """The process whose certificates are in a Secret of an API server that does not answer."""
+    (port,) = free_ports(1)
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {"token": "t"}}]
+    config = {"clusters": [cluster], "contexts": [context], "users": users, "current-context": "c"}
+    (tmp_path / "kubeconfig").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **config}))
+    where = f"--kubeconfig={tmp_path / 'kubeconfig'}"
+    yield from started(tmp_path, "--certificate-secret=sluice-tls", cluster=where)
+
+
+def test_it_waits_for_the_secret_of_its_certificates(cut_off):
+    """Alive and not ready, it says why, and ends when it is told to."""
+
+    async def go():
+        found = []
+        for path in (LIVE, READY):
+            async with connected(cut_off, plain=True) as talk:
+                answer = await (await talk.send(path)).answer()
+                found.append((answer.status, answer.body.decode()))
+        cut_off.process.send_signal(signal.SIGTERM)
+        return *found, await asyncio.to_thread(cut_off.process.wait)
+
+    alive, ready, code = asyncio.run(go())
+    assert (alive[0], ready[0], code) == (200, 503, 0)
+    assert "the Secret sluice-tls cannot be read" in ready[1]
 
 
 def large_review():

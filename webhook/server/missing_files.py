@@ -9,12 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import CollectorRegistry
-
-from webhook.server.app import make_state_app, state_routes
-from webhook.server.health import Health, HealthCondition
-from webhook.server.listener import Listener
-from webhook.server.metrics import ServerMetrics
+from webhook.server.not_ready import waiting
 
 log = logging.getLogger(__name__)
 
@@ -30,19 +25,10 @@ async def wait_for(paths: Sequence[Path], address: str, stop: asyncio.Event) -> 
     if not _missing(paths):
         return
     log.warning("not ready: %s", _missing(paths))
-    health = Health()
-    health.add("policies", lambda: HealthCondition(False, _missing(paths)))
-    app = make_state_app(state_routes(health, CollectorRegistry()), ServerMetrics())
-    listener = Listener(app, "--state-listen", address) if address else None
-    if listener is not None:
-        await listener.start()
-    try:
+    async with waiting(address, "policies", lambda: _missing(paths)):
         while _missing(paths) and not stop.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), EVERY)
-    finally:
-        if listener is not None:
-            await listener.stop()
 
 
 def _missing(paths: Sequence[Path]) -> str:

@@ -38,6 +38,7 @@ from webhook.journal.users import UserNames
 from webhook.policy_reload.policies import LoaderError
 from webhook.server import missing_files
 from webhook.server.deadlines import start_timer, stop_timer
+from webhook.server.not_ready import waiting
 from webhook.store.no_cluster import NoCluster
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
@@ -48,6 +49,9 @@ next to none. Short looks delay reviews by less than a millisecond, at 10,000 ob
 time it was 170, and take a fifth of the time: what they visit is still in the processor's cache."""
 SWITCH: Final = 0.001
 """Seconds after which a thread (of files, of recordings) gives way to admission; the default is five times that."""
+
+PROMPT: Final = 1.0
+"""Seconds in which certificates usually are there; after them the state port says what they wait for."""
 
 
 class Setting(click.ParamType[Any]):
@@ -229,7 +233,9 @@ async def _serve(config: Config) -> None:
     client, store = await _connect(config)
     try:
         owners = await owners_of(store, config.namespace, config.release) if config.cluster else ()
-        certificates = await _certificates(config, store, owners)
+        certificates = await _certificates(config, store, owners, stop)
+        if stop.is_set():
+            return
         daemon = Daemon(config, store, certificates=certificates, traces=_traces(config), owners=owners)
         if client is not None:
             daemon.registry.register(WriteMetrics(client.writes))
@@ -243,13 +249,24 @@ async def _serve(config: Config) -> None:
             await client.close()
 
 
-async def _certificates(config: Config, store: ObjectStore, owners: tuple[Object, ...]) -> CertificateSecret | None:
-    """Fill the certificate folder from the Secret, where Sluice makes its certificates itself."""
+async def _certificates(
+    config: Config, store: ObjectStore, owners: tuple[Object, ...], stop: asyncio.Event
+) -> CertificateSecret | None:
+    """Fill the certificate folder from the Secret, where Sluice makes its certificates itself; ends at `stop` too."""
     if not config.certificate_secret:
         return None
     place = SecretPlace(config.namespace, config.certificate_secret, config.release, replica_name(config), owners)
     made = CertificateSecret(store, place, Folder(config.cert_dir), _issuer, system_clocks())
-    await made.start()
+    work, ended = asyncio.create_task(made.start()), asyncio.create_task(stop.wait())
+    first = partial(asyncio.wait, {work, ended}, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await first(timeout=PROMPT)
+    if not done:
+        async with waiting(config.state_listen, "certificate", lambda: made.detail or "the Secret is being read"):
+            done, _ = await first()
+    for task in (work, ended):
+        task.cancel()
+    if work in done:
+        work.result()
     return made
 
 
