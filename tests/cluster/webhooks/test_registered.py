@@ -93,7 +93,7 @@ def test_what_people_wrote_stays_and_the_system_is_left_out():
     (excluded,) = kept["namespaceSelector"]["matchExpressions"]
     assert set(excluded["values"]) == {*SYSTEM, "sluice-system", "mine"}
     assert kept["objectSelector"] == {"matchLabels": {"gpu": "yes"}}
-    assert [row["name"] for row in kept["matchConditions"]] == ["not-a-lease", "mine"]
+    assert [row["name"] for row in kept["matchConditions"]] == ["not-a-lease", "not-an-access-review", "mine"]
     assert kept["timeoutSeconds"] == 1
     again = adapted(found, needed("mutating"), "sluice-system")["webhooks"]
     assert [row["objectSelector"] for row in again] == [kept["objectSelector"]] * 2

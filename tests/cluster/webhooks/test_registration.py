@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -22,6 +23,7 @@ from webhook.cluster.webhooks.registration import (
 )
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
+from webhook.policy.matching.index import NEVER_JUDGED
 from webhook.policy.webhook_rules import registration
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
@@ -85,6 +87,26 @@ def test_leases_are_never_sent():
     """A policy for everything gets a match condition that leaves leases out."""
     (entry,) = made(policy("a", "*", group="*"))[VALIDATING.kind]
     assert "leases" in entry["matchConditions"][0]["expression"]
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "left_out"),
+    [
+        ("*", "*", {f"{group}/{name}" for group, name in NEVER_JUDGED if group != MUTATING.group}),
+        ("authentication.k8s.io", "*", {"authentication.k8s.io/tokenreviews",
+                                        "authentication.k8s.io/selfsubjectreviews"}),
+        ("*", "tokenreviews", {"authentication.k8s.io/tokenreviews"}),
+        ("apps", "*", set()),
+        ("admissionregistration.k8s.io", "*", set()),
+        ("", "pods", set()),
+    ],
+)  # fmt: skip
+def test_what_no_policy_judges_is_not_sent(group, resource, left_out):
+    """With all replicas down, no token could be checked in the whole cluster: these have no namespace to opt in."""
+    for entries in made(policy("a", resource, group=group), policy("m", resource, group=group, mutating=True)).values():
+        (entry,) = entries
+        conditions = {row["name"]: row["expression"] for row in entry.get("matchConditions") or ()}
+        assert set(re.findall(r"'(\w[^']*/[^']*)'", conditions.get("not-an-access-review", ""))) == left_out
 
 
 def test_match_conditions_are_ored():

@@ -19,6 +19,7 @@ from webhook.cluster.webhooks.registration import (
     CONFIGURATIONS,
     KEPT,
     LEASES,
+    REVIEWS,
     SYSTEM,
     WANTED,
     conditions_of,
@@ -79,7 +80,7 @@ def adapted(configuration: Object, hooks: Sequence[Hook], namespace: str) -> Obj
 
 
 def _adapted(entry: Mapping[str, Any], hook: Hook, namespace: str) -> dict[str, Any]:
-    others = [row for row in entry.get("matchConditions") or () if row["name"] not in (LEASES, WANTED)]
+    others = [row for row in entry.get("matchConditions") or () if row["name"] not in (LEASES, REVIEWS, WANTED)]
     made = {
         **entry,
         "name": hook.name,

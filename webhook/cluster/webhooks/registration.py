@@ -16,6 +16,8 @@ from webhook.api.crds.kinds import KINDS
 from webhook.cluster.webhooks.hooks import Hook
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
+from webhook.policy.matching.index import NEVER_JUDGED
+from webhook.policy.webhook_rules import RESOURCE
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore
 
@@ -30,7 +32,7 @@ SYSTEM: Final = ("kube-node-lease", "kube-public", "kube-system")
 MANAGER: Final = "sluice-register"
 KEPT: Final = "sluice.dev/kept-by-leader"
 """The annotation, "true", of a configuration whose entries are those that the leader's policies need."""
-LEASES, WANTED = "not-a-lease", "wanted-by-a-policy"
+LEASES, REVIEWS, WANTED = "not-a-lease", "not-an-access-review", "wanted-by-a-policy"
 """The names of our match conditions."""
 UNREGISTERED: Final[Mapping[str, Any]] = {
     "timeoutSeconds": 5,
@@ -39,6 +41,11 @@ UNREGISTERED: Final[Mapping[str, Any]] = {
 """Whom an entry is for where nothing is registered, and how long it is waited for."""
 NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
 """The API server and every controller live by their leases: they never wait for us."""
+_REVIEWS: Final = tuple(sorted((group, name) for group, name in NEVER_JUDGED if group != MUTATING.group))
+"""What no policy judges and an API server sends to webhooks nevertheless: who somebody is, and what they may do.
+
+Of admission itself it asks no webhook.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,11 @@ async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Optio
 
 def conditions_of(hook: Hook) -> list[dict[str, str]]:
     """Return the `matchConditions` of an entry."""
-    conditions = [{"name": LEASES, "expression": NO_LEASES}] if _may_match_leases(hook) else []
+    conditions = []
+    if _may_match(hook, "coordination.k8s.io", "leases"):
+        conditions.append({"name": LEASES, "expression": NO_LEASES})
+    if reviews := [f"'{group}/{name}'" for group, name in _REVIEWS if _may_match(hook, group, name)]:
+        conditions.append({"name": REVIEWS, "expression": f"!({RESOURCE} in [{', '.join(reviews)}])"})
     if hook.condition:
         conditions.append({"name": WANTED, "expression": hook.condition})
     return conditions
@@ -205,6 +216,6 @@ def _entry(hook: Hook, target: WebhookEndpoint, options: Options, before: Mappin
     return entry
 
 
-def _may_match_leases(hook: Hook) -> bool:
-    groups, resources = {"*", "coordination.k8s.io"}, {"*", "*/*", "leases"}
+def _may_match(hook: Hook, group: str, resource: str) -> bool:
+    groups, resources = {"*", group}, {"*", "*/*", resource}
     return any(groups & set(rule["apiGroups"]) and resources & set(rule["resources"]) for rule in hook.rules)

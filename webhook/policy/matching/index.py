@@ -17,7 +17,7 @@ from webhook.policy.request import Request
 
 _KEPT: Final = 2048
 """Kinds of requests to remember; a cluster has a few hundred resources."""
-_NEVER_ASKED: Final = frozenset(
+NEVER_JUDGED: Final = frozenset(
     {
         ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
         ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
@@ -74,7 +74,7 @@ class Index:
         return found
 
     def _bound(self, target: ResourceOperation) -> Iterator[BoundPolicy]:
-        if (target.group, target.resource) in _NEVER_ASKED:
+        if (target.group, target.resource) in NEVER_JUDGED:
             return
         for policy in self._policies:
             entry = entry_for(policy, target)
