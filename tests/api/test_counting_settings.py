@@ -2,12 +2,14 @@
 
 import pytest
 
-from webhook.api.configuration.sections import QueueSettings, QuotaCheckStrategy, ResourceSettings
+from webhook.api.configuration.sections import QueueSettings, QuotaCheckStrategy, ResourceSettings, Transformation
 from webhook.api.snapshot.reader import Reader
+from webhook.api.transformations import counted
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.state import State
 
+UNIT = 10**9
 IGNORES = ResourceSettings(quota_check_strategy=QuotaCheckStrategy.IGNORE)
 QUEUES = [
     {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}},
@@ -62,6 +64,58 @@ def test_a_resource_that_no_group_covers(settings, admitted):
     snapshot = Reader([*QUEUES, workload("w", {"cpu": "2", "example.com/gpu": "100"})], settings=settings).snapshot()
     decided = decide(State.from_snapshot(snapshot), rules_named(["kueue"]), 0)
     assert [dict(pods.resource_usage) for found in decided.admitted for pods in found.pod_sets] == admitted
+
+
+@pytest.mark.parametrize(
+    ("asked", "transformations", "expected"),
+    [
+        ({"a": 2}, [("a", {"b": 3}, True, "")], {"a": 2, "b": 6}),
+        ({"a": 2}, [("a", {"b": 3}, False, "")], {"b": 6}),
+        ({"a": 2, "b": 1}, [("a", {"b": 3}, False, "")], {"b": 7}),
+        ({"mem": 10, "gpu": 4}, [("mem", {"credits": 2}, False, "gpu")], {"gpu": 4, "credits": 80}),
+        ({"mem": 10}, [("mem", {"credits": 2}, False, "gpu")], {"credits": 20}),
+        ({"a": 1}, [("a", {"b": 2}, False, ""), ("b", {"c": 3}, False, "")], {"b": 2}),
+        ({"a": 1}, [("b", {"c": 3}, False, ""), ("a", {"b": 2}, False, "")], {"b": 2}),
+        (
+            {"a": 1, "b": 5},
+            [("a", {"b": 2}, False, ""), ("b", {"c": 3}, False, "")],
+            {"b": 2, "c": 15},
+        ),
+        (
+            {"gpu": 2, "x": 3},
+            [("gpu", {"y": 1}, False, ""), ("x", {"z": 1}, False, "gpu")],
+            {"y": 2, "z": 6},
+        ),
+        ({"gpu": 1, "cpu": 2}, [("gpu", {"cpu": -2}, True, "")], {"gpu": 1, "cpu": 2}),
+        (
+            {"a": 1, "b": 1, "c": 5},
+            [("a", {"c": 3}, False, ""), ("b", {"c": -2}, False, "")],
+            {"c": 6},
+        ),
+    ],
+)
+def test_what_transformations_make_of_a_request(asked, transformations, expected):
+    """Each reads what the pod asks for, never what another made; outputs cancel each other, but no request."""
+    settings = ResourceSettings(
+        transformations=tuple(
+            Transformation(source, {name: n * UNIT for name, n in outputs.items()}, keep, multiply_by)
+            for source, outputs, keep, multiply_by in transformations
+        )
+    )
+    found = counted({name: n * UNIT for name, n in asked.items()}, settings)
+    assert found == {name: n * UNIT for name, n in expected.items()}
+
+
+def test_the_smallest_part_of_an_output_counts():
+    """Outputs are exact until they are rounded up to a billionth of a unit."""
+    settings = ResourceSettings(transformations=(Transformation("a", {"b": UNIT // 10}, False),))
+    assert counted({"a": 1}, settings) == {"b": 1}
+
+
+def test_an_excluded_resource_multiplies_nothing():
+    """It is as if the pod did not ask for it."""
+    settings = ResourceSettings(("x.io/",), (Transformation("a", {"b": UNIT}, False, "x.io/x"),))
+    assert counted({"a": 2 * UNIT, "x.io/x": 3 * UNIT}, settings) == {"b": 2 * UNIT}
 
 
 @pytest.mark.parametrize(

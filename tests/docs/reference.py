@@ -78,7 +78,7 @@ QUEUES = {
     "resources.transformations.input": "The resource that pods request.",
     "resources.transformations.strategy": "`Retain` (default): it counts as well; `Replace`: it does not.",
     "resources.transformations.outputs": "Amount of each resource that one unit counts as.",
-    "resources.transformations.multiplyBy": "Resource of the same pod to multiply the outputs by.",
+    "resources.transformations.multiplyBy": "Resource of the same pod to multiply the outputs by, if it is requested.",
     "resources.quotaCheckStrategy": "`BlockUndeclared` (default) or `IgnoreUndeclared`: resources without a quota.",
     "resources.deviceClassMappings": "Not used: quota does not count claimed devices.",
     "objectRetentionPolicies.workloads.afterFinished": "When finished Workloads are deleted. Default: never.",

@@ -74,7 +74,7 @@ _QUOTA: Final = (
         "resource transformations and excluded prefixes",
         FeatureState.YES,
         "`resources` of the settings, or of a Configuration object in files",
-        "tests/api/test_requests.py",
+        "tests/api/test_counting_settings.py",
     ),
     Feature(
         "quota check strategy",

@@ -12,12 +12,13 @@ import orjson
 from webhook.api.amounts import amount, from_nanos
 from webhook.api.compatibility import unsupported
 from webhook.api.configuration.read import configuration_of
-from webhook.api.configuration.sections import QueueSettings, RequeuingTimestamp, ResourceSettings
+from webhook.api.configuration.sections import QueueSettings, RequeuingTimestamp
 from webhook.api.crds import validity
 from webhook.api.job_to_workload import UNSUPPORTED
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
+from webhook.api.transformations import counted
 from webhook.jobs.describe import at
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.conditions import find, holds
@@ -202,23 +203,6 @@ def _pods(obj: Object, namespace: str, done: Mapping[str, int], around: Surround
 def pod_set_requests(spec: Object, around: Surroundings) -> dict[str, int]:
     """Sum what one pod asks for as quota counts it, in the core's numbers."""
     return {r: from_nanos(r, max(0, n)) for r, n in counted(pod_requests(spec), around.settings.resources).items()}
-
-
-def counted(asked: Mapping[str, int], resources: ResourceSettings) -> dict[str, int]:
-    """Return requests, in billionths, as quota counts them: without excluded resources, and transformed."""
-    nanos = {r: n for r, n in asked.items() if not r.startswith(resources.exclude_resource_prefixes or ("\0",))}
-    for transformation in resources.transformations:
-        held = nanos.get(transformation.source)
-        if held is None:
-            continue
-        factor = held
-        if transformation.multiply_by:
-            factor = held * nanos.get(transformation.multiply_by, 0) // 10**9
-        if not transformation.keep:
-            del nanos[transformation.source]
-        for resource, per_unit in transformation.outputs.items():
-            nanos[resource] = nanos.get(resource, 0) + per_unit * factor // 10**9
-    return nanos
 
 
 def _filled(pod_set: Object, ranges: Iterable[Object], around: Surroundings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from webhook.api.amounts import amount, from_nanos, to_nanos
 from webhook.api.configuration.sections import ResourceSettings
 from webhook.api.durations import duration_ms
-from webhook.api.snapshot.workload import counted
+from webhook.api.transformations import counted
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.kube.quantity import QuantityError
 from webhook.offline.simulate.trace_rows import RowError, rows_of

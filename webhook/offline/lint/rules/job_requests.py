@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.api.configuration.managed import managed
 from webhook.api.configuration.sections import QueueSettings, ResourceSettings
 from webhook.api.requests import pod_requests, with_defaults
-from webhook.api.snapshot.workload import counted
+from webhook.api.transformations import counted
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.jobs.describe import PRIORITY, QUEUE, is_held
