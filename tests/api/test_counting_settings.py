@@ -135,6 +135,33 @@ def test_a_priority_is_boosted_where_the_gate_is_on(gates, text, priority):
     assert found.problem == ""
 
 
+@pytest.mark.parametrize(("gates", "counted_pods"), [({}, 1), ({"ReclaimablePods": False}, 4)])
+def test_pods_that_are_done_count_where_the_gate_is_off(gates, counted_pods):
+    """Both those that a Workload asks for, and those that it holds quota for."""
+    pending = workload("w", {"cpu": "1"})
+    pending["spec"]["podSets"][0]["count"] = 4
+    pending["status"] = {"reclaimablePods": [{"name": "main", "count": 3}]}
+    assigned = {"name": "main", "count": 4, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "4"}}
+    reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    holding = {
+        **pending,
+        "status": {
+            **pending["status"],
+            "admission": {"clusterQueue": "cq", "podSetAssignments": [assigned]},
+            "conditions": [reserved],
+        },
+    }
+    settings = QueueSettings(feature_gates=gates)
+    (asks,) = Reader([pending], settings=settings).snapshot().workloads
+    (holds,) = Reader([holding], settings=settings).snapshot().workloads
+    (pods,) = holds.admission.pod_set_assignments
+    assert (asks.pod_sets[0].count, pods.count, pods.resource_usage) == (
+        counted_pods,
+        counted_pods,
+        {"cpu": 1000 * counted_pods},
+    )
+
+
 def test_a_queue_that_is_being_deleted_takes_nothing_more():
     """What holds its quota goes on; what is new waits."""
     deleted = {**QUEUES[1], "metadata": {"name": "cq", "deletionTimestamp": "2026-01-01T00:00:00Z"}}

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from webhook.api import amounts
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot import slices
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.api.writer import NotLeading
@@ -80,7 +81,13 @@ class DecisionWriter:
     """Runs rounds. Its state is the writes in flight and the evictions that were asked for."""
 
     def __init__(
-        self, context: ControllerContext, core: Core, report: QueueMetrics, fence: Fence, again: Callable[[], None]
+        self,
+        context: ControllerContext,
+        core: Core,
+        report: QueueMetrics,
+        fence: Fence,
+        settings: QueueSettings,
+        again: Callable[[], None],
     ) -> None:
         """Take the parts. `fence` knows which Workloads this replica may admit.
 
@@ -88,7 +95,7 @@ class DecisionWriter:
         """
         self._view, self._writer, self._events = context.view, context.writer, context.events
         self._clock_ms, self._seconds = context.clocks.milliseconds, context.clocks.monotonic
-        self._core, self._report, self._fence = core, report, fence
+        self._core, self._report, self._fence, self._settings = core, report, fence, settings
         self._writes = BackgroundWrites(again)
         core.under_way = self._writes.keys
         self._asked: list[Evicted] = []
@@ -155,7 +162,7 @@ class DecisionWriter:
             and holds(old, QUOTA_RESERVED)
             and not holds(old, FINISHED)
         ):
-            decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old, workload))
+            decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old, workload, self._settings))
             if {pods.name: pods.count for pods in decision.pod_sets} != slices.counts(workload):
                 return  # the job has changed meanwhile: the next round decides on the new counts
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
@@ -61,6 +62,21 @@ def test_counts_after_events_are_those_of_a_fresh_count(steps):
     assert living.inadmissible == fresh.inadmissible
     assert all(0 < number <= 3 for number in living.inadmissible.values())
     assert living.any_pending == any(count.pending for count in living.by_way.values())
+
+
+@pytest.mark.parametrize(("gates", "used"), [({}, 1000), ({"ReclaimablePods": False}, 4000)])
+def test_usage_counts_pods_that_are_done_where_the_gate_is_off(gates, used):
+    """As the core counts them: the status of a queue says what it decides with."""
+    pods = {"name": "main", "count": 4, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "4"}}
+    status = {
+        "admission": {"clusterQueue": "p", "podSetAssignments": [pods]},
+        "conditions": [{"type": type_, "status": "True"} for type_ in ("QuotaReserved", "Admitted")],
+        "reclaimablePods": [{"name": "main", "count": 3}],
+    }
+    spec = {"queueName": "a", "podSets": [{"name": "main", "count": 4}]}
+    counts = WorkloadCounts(QueueSettings(feature_gates=gates))
+    counts.heard(None, {"metadata": {"namespace": "n", "name": "w"}, "spec": spec, "status": status})
+    assert counts.by_way["n/a", "p"].used == {("f", "cpu"): used}
 
 
 OUT_OF_QUEUE = {

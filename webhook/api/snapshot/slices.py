@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.workload import assignments_of
 from webhook.jobs.elastic import REPLACES
 from webhook.queue.model import PodSet, PodSetAssignment, Workload
@@ -43,10 +44,10 @@ def beyond(new: Workload, old: Workload | None) -> Workload:
 
 
 def whole(
-    more: Iterable[PodSetAssignment], old: Mapping[str, Any], new: Mapping[str, Any]
+    more: Iterable[PodSetAssignment], old: Mapping[str, Any], new: Mapping[str, Any], settings: QueueSettings
 ) -> tuple[PodSetAssignment, ...]:
     """Return the assignment of `new` (`more`) added to what it keeps of that of `old`, which it replaces."""
-    held, asked = {assignment.name: assignment for assignment in assignments_of(old)}, counts(new)
+    held, asked = {assignment.name: assignment for assignment in assignments_of(old, settings)}, counts(new)
     return tuple(_together(each, held.get(each.name), asked.get(each.name, 0)) for each in more)
 
 

@@ -139,10 +139,10 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     namespace = metadata.get("namespace") or "default"
     conditions = _true_conditions(status)
-    done = reclaimed(obj)
+    done = _uncounted(obj, around.settings)
     pods = _pods(obj, namespace, done, around)
     created = milliseconds(metadata.get("creationTimestamp"))
-    admission = _admission(obj, conditions)
+    admission = _admission(obj, conditions, around.settings)
     evicted = conditions.get("Evicted")
     requeue = status.get("requeueState") or {}
     labels = labelled(obj)
@@ -265,20 +265,25 @@ def reclaimed(obj: Object) -> dict[str, int]:
     return {p["name"]: int(p.get("count") or 0) for p in status.get("reclaimablePods") or ()}
 
 
-def assignments_of(obj: Object) -> tuple[PodSetAssignment, ...]:
+def _uncounted(obj: Object, settings: QueueSettings) -> dict[str, int]:
+    return reclaimed(obj) if settings.enabled("ReclaimablePods", default=True) else {}
+
+
+def assignments_of(obj: Object, settings: QueueSettings) -> tuple[PodSetAssignment, ...]:
     """Return what the pod sets of a Workload hold: without pods that are done, and those that its job has no more."""
     status = obj.get("status") or {}
-    admission, done = status.get("admission") or {}, reclaimed(obj)
+    admission, done = status.get("admission") or {}, _uncounted(obj, settings)
     most = {p.get("name"): int(p.get("count", 1)) for p in (obj.get("spec") or {}).get("podSets") or ()}
     return tuple(_assignment(p, most, done) for p in admission.get("podSetAssignments") or ())
 
 
-def _admission(obj: Object, conditions: Mapping[str, Object]) -> Admission | None:
+def _admission(obj: Object, conditions: Mapping[str, Object], settings: QueueSettings) -> Admission | None:
     value = (obj.get("status") or {}).get("admission")
     reserved = conditions.get("QuotaReserved")
     if not value or reserved is None:
         return None
-    return Admission(value["clusterQueue"], assignments_of(obj), milliseconds(reserved.get("lastTransitionTime")))
+    since = milliseconds(reserved.get("lastTransitionTime"))
+    return Admission(value["clusterQueue"], assignments_of(obj, settings), since)
 
 
 def _assignment(value: Object, most: Mapping[Any, int], done: Mapping[str, int]) -> PodSetAssignment:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import REPLACEMENT, assignments_of, is_on_hold
 from webhook.cluster.workloads.conditions import (
@@ -51,7 +52,8 @@ class WorkloadCount:
 class WorkloadCounts:
     """Counts of all Workloads; `inadmissible` is the number of parked ones by LocalQueue."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: QueueSettings | None = None) -> None:
+        self._settings = settings or QueueSettings()
         self.by_way: dict[Way, WorkloadCount] = {}
         self.inadmissible: Counter[str] = Counter()
         self._local_of: dict[str, str] = {}
@@ -96,7 +98,7 @@ class WorkloadCounts:
         if holds(workload, FINISHED):
             count.finished += sign
         elif holds(workload, QUOTA_RESERVED):
-            _hold(count, workload, sign)
+            _hold(count, workload, sign, self._settings)
         elif is_queued(workload):
             count.pending += sign
             self._wait(f"{namespace}/{name}", local, sign)
@@ -125,22 +127,22 @@ def unadmitted(workload: Object) -> Waits | None:
     return reason, "" if reserved.get("status") == "True" else str(reserved.get("reason"))
 
 
-def _hold(count: WorkloadCount, workload: Object, sign: int) -> None:
+def _hold(count: WorkloadCount, workload: Object, sign: int, settings: QueueSettings) -> None:
     runs = holds(workload, ADMITTED)
     count.reserving += sign
     count.admitted += sign * runs
-    for cell, number in _usage(workload):
+    for cell, number in _usage(workload, settings):
         count.reserved[cell] += sign * number
         if runs:
             count.used[cell] += sign * number
 
 
-def _usage(workload: Object) -> list[tuple[FlavorResource, int]]:
+def _usage(workload: Object, settings: QueueSettings) -> list[tuple[FlavorResource, int]]:
     """Return the usage of a Workload's admission; nothing if it is malformed."""
     try:
         return [
             ((pods.flavors.get(resource) or "", resource), amount)
-            for pods in assignments_of(workload)
+            for pods in assignments_of(workload, settings)
             for resource, amount in pods.resource_usage.items()
         ]
     except MALFORMED:
