@@ -2,7 +2,15 @@
 
 import pytest
 
-from webhook.api.configuration.sections import QueueSettings, QuotaCheckStrategy, ResourceSettings, Transformation
+from webhook.api.configuration.sections import (
+    QueueSettings,
+    QuotaCheckStrategy,
+    RequeuingStrategy,
+    RequeuingTimestamp,
+    ResourceSettings,
+    Transformation,
+    WaitForPodsReady,
+)
 from webhook.api.snapshot.reader import Reader
 from webhook.api.transformations import counted
 from webhook.policy.queue_rules.files import rules_named
@@ -160,6 +168,41 @@ def test_pods_that_are_done_count_where_the_gate_is_off(gates, counted_pods):
         counted_pods,
         {"cpu": 1000 * counted_pods},
     )
+
+
+BY_CREATION = QueueSettings(
+    wait_for_pods_ready=WaitForPodsReady(requeuing=RequeuingStrategy(RequeuingTimestamp.CREATION))
+)
+UNSORTED = QueueSettings(feature_gates={"PrioritySortingWithinCohort": False})
+BORROWED = "InCohortReclaimWhileBorrowing"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "settings", "later"),
+    [
+        ({}, QueueSettings(), 0),
+        ({"Evicted": "PodsReadyTimeout"}, QueueSettings(), 60_000),
+        ({"Evicted": "PodsReadyTimeout"}, BY_CREATION, 0),
+        ({"Evicted": "AdmissionCheck"}, QueueSettings(), 60_000),
+        ({"Evicted": "AdmissionCheck"}, BY_CREATION, 60_000),
+        ({"Evicted": "Preempted", "Preempted": BORROWED}, QueueSettings(), 0),
+        ({"Evicted": "Preempted", "Preempted": BORROWED}, UNSORTED, 60_001),
+        ({"Evicted": "Preempted", "Preempted": "InClusterQueue"}, UNSORTED, 0),
+        ({"Evicted": "AdmissionCheck", "Preempted": BORROWED}, UNSORTED, 60_000),
+    ],
+)
+def test_what_a_workload_that_waits_again_is_ordered_by(conditions, settings, later):
+    """Its creation or its eviction; a millisecond more puts it behind the workload that preempted it."""
+    obj = workload("w", {"cpu": "1"})
+    obj["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    obj["status"] = {
+        "conditions": [
+            {"type": type_, "status": "True", "reason": reason, "lastTransitionTime": "2026-01-01T00:01:00Z"}
+            for type_, reason in conditions.items()
+        ]
+    }
+    (found,) = Reader([obj], settings=settings).snapshot().workloads
+    assert found.queued_at - found.created == later
 
 
 def test_a_queue_that_is_being_deleted_takes_nothing_more():

@@ -58,7 +58,7 @@ QUEUES = {
     "waitForPodsReady.recoveryTimeout": "The same for pods that were ready once. Default: `timeout`; `0s`: no limit.",
     "waitForPodsReady.blockAdmission": "Admit nothing while an admitted workload is not ready. Default: `false`.",
     "waitForPodsReady.requeuingStrategy": "What happens to a workload whose pods were not ready.",
-    "waitForPodsReady.requeuingStrategy.timestamp": "Its place in the queue: by `Eviction` (default) or `Creation`.",
+    "waitForPodsReady.requeuingStrategy.timestamp": "What orders it then: `Eviction` (default) or `Creation`.",
     "waitForPodsReady.requeuingStrategy.backoffBaseSeconds": "First delay; it doubles each time. Default: 60.",
     "waitForPodsReady.requeuingStrategy.backoffMaxSeconds": "Longest delay. Default: 3600.",
     "waitForPodsReady.requeuingStrategy.backoffLimitCount": "Number of retries. Default: no limit.",

@@ -23,6 +23,7 @@ from webhook.jobs.describe import at
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import split_api_version
+from webhook.queue.decisions import Why
 from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
 
 Object = Mapping[str, Any]
@@ -39,8 +40,9 @@ _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,9}")
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
 RECOVERS: Final = "WaitForRecovery"
 """The reason of `PodsReady` False where they were ready before."""
-EVICTION_ORDERS: Final = ("PodsReadyTimeout", "AdmissionCheck")
-"""Reasons of an eviction after which a workload is ordered by the time it was evicted."""
+UNREADY: Final = "PodsReadyTimeout"
+CHECKED: Final = "AdmissionCheck"
+"""Reasons of an eviction: pods were not ready in time, or a check asked for it."""
 GATE: Final = "kueue.x-k8s.io/admission-gated-by"
 """An annotation: who has to let a Workload go before it may be admitted, comma separated."""
 REPLACEMENT: Final = "WaitingForReplacementPods"
@@ -48,7 +50,7 @@ REPLACEMENT: Final = "WaitingForReplacementPods"
 ON_HOLD: Final = "OnHold"
 """The reason of `QuotaReserved` False of a Workload whose job has no pods for now, or is refused by its controller."""
 _STARTED: Final = frozenset((kind.group, kind.kind) for kind in JOB_KINDS if kind.held or kind.grouped)
-KNOWN_END: Final = ("PodsReadyTimeout", "AdmissionCheck", "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
+KNOWN_END: Final = (UNREADY, CHECKED, "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
 """How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
 
@@ -157,7 +159,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         created=created,
         arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
         uid=str(metadata.get("uid") or ""),
-        queued_at=_queued_at(created, evicted, around.settings),
+        queued_at=_queued_at(created, conditions, around.settings),
         active=spec.get("active", True) is not False and "DeactivationTarget" not in conditions,
         finished="Finished" in conditions,
         admission=admission,
@@ -250,13 +252,20 @@ def _boost(annotations: Mapping[str, str]) -> int:
     return int(boost) if _WHOLE.fullmatch(boost) else 0
 
 
-def _queued_at(created: int, evicted: Object | None, settings: QueueSettings) -> int:
-    if evicted is None or evicted.get("reason") not in EVICTION_ORDERS:
-        return created
+def _queued_at(created: int, conditions: Mapping[str, Object], settings: QueueSettings) -> int:
+    """Return the moment that a workload is ordered by. Source: GetQueueOrderTimestamp in Kueue.
+
+    Where queues of a cohort are not ordered by priority, a workload comes after the one that preempted it.
+    """
+    evicted, preempted = conditions.get("Evicted", {}), conditions.get("Preempted", {})
     waiting = settings.wait_for_pods_ready
-    if waiting is not None and waiting.requeuing.timestamp is RequeuingTimestamp.CREATION:
-        return created
-    return milliseconds(evicted.get("lastTransitionTime"))
+    by_creation = waiting is not None and waiting.requeuing.timestamp is RequeuingTimestamp.CREATION
+    if evicted.get("reason") == CHECKED or (evicted.get("reason") == UNREADY and not by_creation):
+        return milliseconds(evicted.get("lastTransitionTime"))
+    by_priority = settings.enabled("PrioritySortingWithinCohort", default=True)
+    if preempted.get("reason") == Why.RECLAIM_WHILE_BORROWING and not by_priority:
+        return milliseconds(preempted.get("lastTransitionTime")) + 1
+    return created
 
 
 def reclaimed(obj: Object) -> dict[str, int]:
