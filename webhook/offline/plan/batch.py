@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import MALFORMED, Reader, snapshot
 from webhook.offline.plan.make_plan import QueuePlan, make_plan
 from webhook.offline.plan.output import outcome
@@ -30,7 +31,7 @@ GATES: Final = {"PrioritizePreemptorWorkloads": False}
 def answer_case(case: Line, now: int) -> dict[str, Any]:
     """Decide one cycle over a case's objects. Raises ValueError where it is none."""
     with _reading():
-        objects = snapshot(case["objects"])
+        objects = snapshot(case["objects"], _settings(case))
     return {"id": case["id"], **outcome(make_plan(objects, _rules(case), now, 1))}
 
 
@@ -38,7 +39,7 @@ def answer_trace(trace: Line, moments: tuple[int, ...]) -> dict[str, Any]:
     """Live through a trace on one state: each step's events, then one cycle at its moment. Raises ValueError."""
     rules = _rules(trace)
     with _reading():
-        reader = Reader(trace["objects"])
+        reader = Reader(trace["objects"], settings=_settings(trace))
         state = State.from_snapshot(reader.snapshot())
     steps = []
     for step, now in zip(trace["steps"], moments, strict=True):
@@ -52,10 +53,19 @@ def answer_trace(trace: Line, moments: tuple[int, ...]) -> dict[str, Any]:
 def _rules(line: Line) -> Rules:
     """Return the rules that a case or a trace names, or the shipped file for its kind of sharing. Raises ValueError."""
     names = _texts(line, "rules") or ("kueue-fair" if line.get("fairSharing") else "kueue",)
+    return rules_of(names, {**GATES, **_gates(line)}, _texts(line, "fairSharingStrategies"))
+
+
+def _settings(line: Line) -> QueueSettings:
+    """Return what decides how the objects of a line are read, where no Configuration is among them."""
+    return QueueSettings(feature_gates=_gates(line))
+
+
+def _gates(line: Line) -> dict[str, bool]:
     stated = line.get("featureGates") or {}
     if not isinstance(stated, dict) or not all(isinstance(on, bool) for on in stated.values()):
         raise ValueError("featureGates must be a map from gates to true or false")
-    return rules_of(names, {**GATES, **stated}, _texts(line, "fairSharingStrategies"))
+    return stated
 
 
 def _texts(line: Line, name: str) -> tuple[str, ...]:
