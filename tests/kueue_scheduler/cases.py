@@ -13,6 +13,7 @@ from typing import Any, Final
 Object = dict[str, Any]
 
 API: Final = "kueue.x-k8s.io/v1beta2"
+BOOST: Final = "kueue.x-k8s.io/priority-boost"
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FLAVORS: Final = ("on-demand", "spot", "reserved")
 COHORTS: Final = ("org", "left", "right", "low")
@@ -25,7 +26,11 @@ GATES: Final = (
     "FairSharingPrioritizeNonBorrowing",
     "FairSharingPreemptWithinNominal",
     "PrioritizePreemptorWorkloads",
+    "ReclaimablePods",
+    "PriorityBoost",
 )
+INPUTS: Final = ("cpu", "example.com/gpu", "example.com/slice")
+"""What transformations count as something else; slices are requested only where they may be."""
 STRATEGIES: Final = (
     [],
     [],
@@ -41,9 +46,11 @@ def case(seed: int) -> dict[str, Any]:
     made: dict[str, Any] = {"id": f"random-{seed}", "now": stamp(NOW), "fairSharing": draw.chance(0.4)}
     if made["fairSharing"]:
         made["fairSharingStrategies"] = draw.one(STRATEGIES)
-    if draw.chance(0.2):
+    if draw.chance(0.25):
         made["featureGates"] = {draw.one(GATES): draw.chance(0.5)}
     made["objects"] = draw.objects()
+    for settings in (o for o in made["objects"] if o["kind"] == "Configuration"):
+        settings["featureGates"] = made.get("featureGates", {})
     return made
 
 
@@ -60,6 +67,7 @@ class Draw:
         self.tainted = self.chance(0.3)
         self.labelled = self.chance(0.3)
         self.tight = self.chance(0.5)
+        self.configured = self.chance(0.3)
         self.near = self.number(1, len(COHORTS))
         self.held: Counter[tuple[str, str, str]] = Counter()
         self.resources = RESOURCES[: self.one([1, 1, 1, 1, 2, 2, 2, 2, 2, 3])]
@@ -84,6 +92,7 @@ class Draw:
         ]
         workloads = [self.workload(number, local, queues) for number in range(self.number(1, 14))]
         return [
+            *([self.configuration()] if self.configured else []),
             *(self.namespace(name) for name in ("default", "other")),
             *(self.flavor(name) for name in FLAVORS if self.chance(0.98)),
             *(self.check(name) for name in ("check", "other-check") if self.chance(0.97)),
@@ -92,6 +101,25 @@ class Draw:
             *local,
             *workloads,
         ]
+
+    def configuration(self) -> Object:
+        """Settings of Kueue: what counts as something else, and what orders a workload whose pods were not ready."""
+        inputs = self.random.sample(INPUTS, self.number(1, len(INPUTS)))
+        timestamp = self.one(["Eviction", "Creation"])
+        return {
+            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+            "kind": "Configuration",
+            "resources": {"transformations": [self.transformation(name) for name in inputs]},
+            "waitForPodsReady": {"timeout": "5m", "requeuingStrategy": {"timestamp": timestamp}},
+        }
+
+    def transformation(self, name: str) -> Object:
+        covered = [r for r in self.resources if r != "pods"]
+        outputs = {self.one(covered): self.one(["1", "2", "500m", "-1"]) for _ in range(self.number(1, 2))}
+        made: Object = {"input": name, "strategy": self.one(["Retain", "Replace", "Replace"]), "outputs": outputs}
+        if self.chance(0.4):
+            made["multiplyBy"] = self.one(INPUTS)
+        return made
 
     def namespace(self, name: str) -> Object:
         labels = {"kubernetes.io/metadata.name": name}
@@ -147,14 +175,19 @@ class Draw:
         for flavor in flavors:
             quotas = []
             for name in resources:
-                quota = {"name": name, "nominalQuota": str(self.number(0, most if own else 4))}
+                quota = {"name": name, "nominalQuota": self.quota(most if own else 4)}
                 if self.chance(0.25):
-                    quota["borrowingLimit"] = str(self.number(0, 6))
+                    quota["borrowingLimit"] = self.quota(6)
                 if self.chance(0.25):
-                    quota["lendingLimit"] = str(self.number(0, 6))
+                    quota["lendingLimit"] = self.quota(6)
                 quotas.append(quota)
             made.append({"name": flavor, "resources": quotas})
         return {"coveredResources": resources, "flavors": made}
+
+    def quota(self, most: int) -> str:
+        """A quantity, rarely not a whole one: what cannot be divided counts rounded up."""
+        whole = self.number(0, most)
+        return f"{whole * 1000 + 500}m" if self.chance(0.05) else str(whole)
 
     def cluster_queue(self, name: str) -> Object:
         within = ["Never", "LowerPriority", "LowerOrNewerEqualPriority"]
@@ -218,6 +251,7 @@ class Draw:
                 "namespace": queue["metadata"]["namespace"],
                 "uid": f"uid-{self.number(100, 999)}-{number:02}",
                 "creationTimestamp": stamp(created),
+                "annotations": {BOOST: str(self.number(-60, 60))} if self.chance(0.2) else {},
             },
             "spec": {
                 "queueName": queue["metadata"]["name"],
@@ -236,13 +270,17 @@ class Draw:
         """Say of a pending workload what keeps it from the queue, if anything."""
         if self.chance(0.03):
             made["spec"]["active"] = False
-        elif self.chance(0.04):
+        elif self.chance(0.1):
             evicted = NOW - timedelta(seconds=self.number(5, 3000))
+            reason = self.one(["Preempted", "Preempted", "PodsReadyTimeout", "AdmissionCheck"])
             conditions = [
                 condition("QuotaReserved", "Pending", evicted) | {"status": "False"},
-                condition("Evicted", self.one(["Preempted", "PodsReadyTimeout", "AdmissionCheck"]), evicted),
+                condition("Evicted", reason, evicted),
                 condition("Requeued", "Preempted", evicted),
             ]
+            if reason == "Preempted":
+                why = self.one(["InClusterQueue", "InCohortReclaimWhileBorrowing", "InCohortReclaimWhileBorrowing"])
+                conditions.append(condition("Preempted", why, evicted))
             made["status"] = {"conditions": conditions}
 
     def pod_set(self, name: str) -> Object:
@@ -251,6 +289,8 @@ class Draw:
         requests = {r: str(self.number(0 if self.chance(0.1) else 1, 3)) for r in named}
         if self.chance(0.03):
             requests["memory"] = "1Gi"  # no queue covers it; 0 of it would make Kueue forget the pod sets that follow
+        if self.configured and self.chance(0.3):
+            requests["example.com/slice"] = str(self.number(1, 3))
         if "cpu" in requests and self.chance(0.15):
             requests["cpu"] = self.one(["500m", "1500m", "250m"])
         spec: Object = {"restartPolicy": "Never", "containers": [{"name": "c", "resources": {"requests": requests}}]}

@@ -68,6 +68,8 @@ type cycleAnswer struct {
 	PendingDetail map[string]pendingAnswer  `json:"pendingDetail"`
 }
 
+const configuration = "Configuration"
+
 var preemptorUID = regexp.MustCompile(`UID: ([^,)]+)`)
 
 // TestSluiceCycles answers cases, each by what one scheduling cycle makes of it.
@@ -120,7 +122,7 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 
 	builder := utiltesting.NewClientBuilder().WithStatusSubresource(&kueue.Workload{}).WithInterceptorFuncs(
 		interceptor.Funcs{SubResourcePatch: utiltesting.TreatSSAAsStrategicMerge})
-	objects := objectsOf(t, asked.Objects)
+	objects, settings := objectsOf(t, asked.Objects), settingsOf(t, asked.Objects)
 	cl := builder.WithObjects(objects...).Build()
 
 	fairSharing := &config.FairSharing{}
@@ -131,8 +133,11 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 		fairSharing = nil
 	}
 	clock := testingclock.NewFakeClock(asked.Now)
-	cache := schdcache.New(cl, schdcache.WithFairSharing(asked.FairSharing))
-	queues := qcache.NewManagerForUnitTests(cl, cache, qcache.WithClock(clock))
+	cache := schdcache.New(cl, schdcache.WithFairSharing(asked.FairSharing),
+		schdcache.WithResourceTransformations(settings.Resources.Transformations))
+	queues := qcache.NewManagerForUnitTests(cl, cache, qcache.WithClock(clock),
+		qcache.WithResourceTransformations(settings.Resources.Transformations),
+		qcache.WithPodsReadyRequeuingTimestamp(*settings.WaitForPodsReady.RequeuingStrategy.Timestamp))
 	for _, object := range objects {
 		switch obj := object.(type) {
 		case *kueue.ResourceFlavor:
@@ -168,7 +173,8 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 	}
 
 	scheduler := New(queues, cache, cl, &utiltesting.EventRecorder{}, WithFairSharing(fairSharing),
-		WithClock(t, clock), WithPreemptionExpectations(preemptexpectations.New()))
+		WithClock(t, clock), WithPreemptionExpectations(preemptexpectations.New()),
+		WithPodsReadyRequeuingTimestamp(*settings.WaitForPodsReady.RequeuingStrategy.Timestamp))
 	var routines sync.WaitGroup
 	scheduler.setAdmissionRoutineWrapper(routine.NewWrapper(func() { routines.Add(1) }, func() { routines.Done() }))
 	runCycle(ctx, scheduler, cache, queues, &routines)
@@ -208,14 +214,39 @@ func logOf(t *testing.T) logr.Logger {
 	return log
 }
 
-// objectsOf reads objects of any kind that Kueue knows.
+// settingsOf reads Kueue's Configuration, where it is among the objects. Gates are those of the case.
+func settingsOf(t *testing.T, raws []json.RawMessage) *config.Configuration {
+	found := &config.Configuration{
+		Resources: &config.Resources{},
+		WaitForPodsReady: &config.WaitForPodsReady{
+			RequeuingStrategy: &config.RequeuingStrategy{Timestamp: new(config.EvictionTimestamp)},
+		},
+	}
+	for _, raw := range raws {
+		if kindOf(t, raw).Kind == configuration {
+			if err := json.Unmarshal(raw, found); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return found
+}
+
+func kindOf(t *testing.T, raw json.RawMessage) (kind metav1.TypeMeta) {
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		t.Fatal(err)
+	}
+	return kind
+}
+
+// objectsOf reads objects of any kind that Kueue keeps.
 func objectsOf(t *testing.T, raws []json.RawMessage) []client.Object {
 	scheme := utiltesting.NewFakeClient().Scheme()
 	var objects []client.Object
 	for _, raw := range raws {
-		var kind struct{ APIVersion, Kind string }
-		if err := json.Unmarshal(raw, &kind); err != nil {
-			t.Fatal(err)
+		kind := kindOf(t, raw)
+		if kind.Kind == configuration {
+			continue
 		}
 		obj, err := scheme.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
 		if err != nil {

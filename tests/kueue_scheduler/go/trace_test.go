@@ -103,7 +103,7 @@ func newCluster(t *testing.T, lived *trace) *cluster {
 	builder := utiltesting.NewClientBuilder().
 		WithStatusSubresource(&kueue.Workload{}, &kueue.ClusterQueue{}, &kueue.Cohort{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: utiltesting.TreatSSAAsStrategicMerge})
-	objects := objectsOf(t, lived.Objects)
+	objects, settings := objectsOf(t, lived.Objects), settingsOf(t, lived.Objects)
 	cl := builder.WithObjects(objects...).Build()
 	var fairSharing *config.FairSharing
 	if lived.FairSharing {
@@ -111,9 +111,11 @@ func newCluster(t *testing.T, lived *trace) *cluster {
 	}
 	clock := testingclock.NewFakeClock(lived.Steps[0].Now)
 	expected := preemptexpectations.New()
-	cache := schdcache.New(cl, schdcache.WithFairSharing(lived.FairSharing))
+	cache := schdcache.New(cl, schdcache.WithFairSharing(lived.FairSharing),
+		schdcache.WithResourceTransformations(settings.Resources.Transformations))
 	queues, requeuer := qcache.NewManagerForUnitTestsWithRequeuer(cl, cache, qcache.WithClock(clock),
-		qcache.WithPreemptionExpectations(expected))
+		qcache.WithPreemptionExpectations(expected),
+		qcache.WithResourceTransformations(settings.Resources.Transformations))
 	recorder := &utiltesting.EventRecorder{}
 	c := &cluster{t: t, ctx: ctx, clock: clock, client: cl, cache: cache, queues: queues, routines: &sync.WaitGroup{},
 		retry:     func() { requeuer.ProcessRequeues(ctx) },
