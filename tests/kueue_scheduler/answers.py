@@ -43,6 +43,8 @@ def known(case: Case, mine: Answer, theirs: Mapping[str, Any]) -> str:
     covered = {name for queue in queues for group in queue["resourceGroups"] for name in group["coveredResources"]}
     if "pods" in covered and (lost or mine["preempted"] != kueues["preempted"]):
         return "pods of a preemptor"
+    if mine["admitted"] != kueues["admitted"] and _of_pods(mine) == _of_pods(kueues):
+        return "the flavor of a pod set of no pods"
     if (mine["admitted"], mine["preempted"]) == (kueues["admitted"], kueues["preempted"]):
         if not case.get("featureGates", {}).get("FlavorFungibility", True):
             return "without FlavorFungibility nothing is parked"
@@ -50,6 +52,12 @@ def known(case: Case, mine: Answer, theirs: Mapping[str, Any]) -> str:
         if not any(theirs["pendingDetail"][name]["message"] for name in apart):
             return "parked unseen: alike by what they request and where, or by how their pods are written"
     return ""
+
+
+def _of_pods(answer: Answer) -> Answer:
+    """An answer without the pod sets of no pods, and what depends on their flavors: checks."""
+    admitted = {name: [queue, [p for p in sets if p[1]]] for name, (queue, _, sets) in answer["admitted"].items()}
+    return answer | {"admitted": admitted}
 
 
 def ours_of_trace(trace: Case) -> list[Answer]:

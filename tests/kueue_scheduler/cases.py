@@ -282,6 +282,16 @@ class Draw:
                 why = self.one(["InClusterQueue", "InCohortReclaimWhileBorrowing", "InCohortReclaimWhileBorrowing"])
                 conditions.append(condition("Preempted", why, evicted))
             made["status"] = {"conditions": conditions}
+        if self.chance(0.05):
+            self.end_pods(made)
+            for pods in made["spec"]["podSets"]:  # Kueue asks for the pods that are done again, in part
+                pods.pop("minCount", None)
+
+    def end_pods(self, made: Object) -> None:
+        """Let pods of a workload be done."""
+        first = made["spec"]["podSets"][0]
+        done = [{"name": first["name"], "count": self.number(1, first["count"])}]
+        made["status"] = {**made.get("status", {}), "reclaimablePods": done}
 
     def pod_set(self, name: str) -> Object:
         count = self.one([1, 1, 1, 2, 3])
@@ -355,8 +365,7 @@ class Draw:
             "conditions": conditions,
         }
         if self.chance(0.1):
-            first = made["spec"]["podSets"][0]
-            made["status"]["reclaimablePods"] = [{"name": first["name"], "count": self.number(1, first["count"])}]
+            self.end_pods(made)
 
 
 def condition(name: str, reason: str, at: datetime) -> Object:

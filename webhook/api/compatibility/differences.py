@@ -67,6 +67,11 @@ DIFFERENCES: Final = (
         "none: a bug in Kueue",
     ),
     KueueDifference(
+        "a pod set of no pods, as all are done or none is there yet, takes the first flavor that could hold one",
+        "Kueue takes the first flavor, also where a pod of it could never run",
+        "none: only the flavor of such a pod set differs",
+    ),
+    KueueDifference(
         "without the gate FlavorFungibility a workload that cannot be admitted is parked",
         "Kueue looks at it again in every cycle",
         "none: the gate is on by default",
