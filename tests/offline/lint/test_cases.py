@@ -6,7 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
+from webhook.api.snapshot.quota import cluster_queue
 from webhook.diagnostics import Diagnostic
 from webhook.documents import read
 from webhook.offline.files import Files, read_stream
@@ -99,6 +101,19 @@ def test_a_repair_is_made_once_and_changes_nothing_else(name):
 def fixed(data: bytes, name: str) -> bytes:
     report = lint(files(data, name), NOW)
     return mended(report.edits, lambda _: data.decode()).get(name, data.decode()).encode()
+
+
+def test_what_fix_writes_for_a_part_of_a_device_counts_the_same():
+    """Quotas and limits of devices are rounded up when they are read, so they are rounded up in the file."""
+    text = (
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec:\n  cohortName: c\n"
+        "  resourceGroups:\n  - coveredResources: [nvidia.com/gpu]\n    flavors:\n    - name: f\n      resources:\n"
+        "      - {name: nvidia.com/gpu, nominalQuota: 7500m, borrowingLimit: '500m', lendingLimit: 0.001}\n"
+    )
+    after = fixed(text.encode(), "queue.yaml").decode()
+    assert "nominalQuota: 8, borrowingLimit: '1', lendingLimit: 1}" in after
+    before, now = (cluster_queue(yaml.safe_load(each)) for each in (text, after))
+    assert before.resource_groups == now.resource_groups
 
 
 def test_an_alias_is_not_mended_behind_its_users_back():

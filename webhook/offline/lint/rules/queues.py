@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from webhook.api.amounts import from_nanos
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
 from webhook.kube.well_known import KUEUE
@@ -143,7 +144,7 @@ def once(context: LintContext) -> Iterator[Finding]:
 
 @rule("QUE007", Severity.ERROR, "a quota must be a quantity of 0 or more, whole for devices")
 def quota_amounts(context: LintContext) -> Iterator[Finding]:
-    """Quotas are quantities. A negative quota is rejected. Devices are whole: a quota of 7.5 GPUs is the same as 7."""
+    """Quotas are quantities. A negative quota is rejected. Devices are whole: a quota of 7.5 GPUs counts as 8."""
     for subject in holders(context):
         for entry in entries(subject):
             for field in _AMOUNTS:
@@ -157,9 +158,9 @@ def quota_amounts(context: LintContext) -> Iterator[Finding]:
                 elif found.sign < 0:
                     yield subject.finding(where, f"{field} is negative: {value}", "write 0 or more")
                 elif is_extended(entry.resource) and not is_whole(found):
-                    whole = found.nanos // 10**9
+                    whole = from_nanos(entry.resource, found.nanos)
                     message = f"{field} of {entry.resource} is {value}: devices must be whole numbers"
-                    finding = subject.finding(where, message, f"write {whole}: it admits the same jobs")
+                    finding = subject.finding(where, message, f"write {whole}: it counts the same")
                     yield replace(finding, edit=subject.edit(where, str(whole)))
 
 
