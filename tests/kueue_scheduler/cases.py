@@ -51,6 +51,8 @@ def case(seed: int) -> dict[str, Any]:
     made["objects"] = draw.objects()
     for settings in (o for o in made["objects"] if o["kind"] == "Configuration"):
         settings["featureGates"] = made.get("featureGates", {})
+    if draw.chance(0.3):
+        draw.lately(made["objects"])
     return made
 
 
@@ -111,6 +113,7 @@ class Draw:
             "kind": "Configuration",
             "resources": {"transformations": [self.transformation(name) for name in inputs]},
             "waitForPodsReady": {"timeout": "5m", "requeuingStrategy": {"timestamp": timestamp}},
+            "admissionFairSharing": {"usageHalfLifeTime": "168h", "usageSamplingInterval": "5m"},
         }
 
     def transformation(self, name: str) -> Object:
@@ -238,6 +241,23 @@ class Draw:
             "metadata": {"name": name, "namespace": namespace},
             "spec": spec,
         }
+
+    def lately(self, made: list[Object]) -> None:
+        """Let ClusterQueues order their LocalQueues by usage, and say what those used lately."""
+        for obj in made:
+            if obj["kind"] == "ClusterQueue" and self.chance(0.8):
+                mode = "UsageBasedAdmissionFairSharing" if self.chance(0.9) else "NoAdmissionFairSharing"
+                obj["spec"]["admissionScope"] = {"admissionMode": mode}
+            elif obj["kind"] == "LocalQueue":
+                used = {name: str(self.number(0, 3)) for name in self.resources}
+                if self.chance(0.3):
+                    obj["spec"]["fairSharing"] = {"weight": self.one(["0", "1", "2", "500m"])}
+                obj["status"] = {
+                    "fairSharing": {
+                        "weightedShare": 0,
+                        "admissionFairSharingStatus": {"consumedResources": used, "lastUpdate": stamp(NOW)},
+                    }
+                }
 
     def workload(self, number: int, local: list[Object], queues: list[Object]) -> Object:
         queue, runs = self.one(local), self.chance(0.7)

@@ -45,7 +45,7 @@ READS: Mapping[str, tuple[str, ...]] = {
     "across": ("workload.first", "placement.borrow", "workload.priority", "workload.queued_at"),
     "tournament": ("workload.first", "contest", "workload.priority", "workload.queued_at"),
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
-    "victim_order": ("victim", "queue.name", "variant"),
+    "victim_order": ("victim", "queue.name", "variant", "usage"),
     "evict": (*(f"workload.{name}" for name in ("active", "deadline", "checks")), *STOPS),
     "requeue": ("workload.requeue_at", "workload.requeue_count", "at"),
 }
@@ -242,10 +242,10 @@ class KueueRules:
         return Variant.WHILE_BORROWING.value if below else Variant.WITHOUT_BORROWING.value
 
     def victim_order(self, victim: Victim, workload: Workload, queue: ClusterQueue, variant: str, usage: float) -> Key:
-        """Take the evicted first, then other queues', then low priority, then the newest."""
+        """Take the evicted first, then other queues', then whose LocalQueue used most, low priority, the newest."""
         same = victim.cluster_queue == queue.name
         group = 2 if same else 0 if self.fair or variant == Variant.HIERARCHY else 1
-        return (not victim.evicted, group, victim.priority, -victim.reserved_at, victim.uid)
+        return (not victim.evicted, group, -usage, victim.priority, -victim.reserved_at, victim.uid)
 
     def attempts(self, queue: ClusterQueue, found: Found) -> tuple[bool, ...]:
         """Try without borrowing first where only that may reach other queues."""

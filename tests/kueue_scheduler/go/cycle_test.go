@@ -26,6 +26,7 @@ import (
 	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
 	"sigs.k8s.io/kueue/pkg/features"
 	preemptexpectations "sigs.k8s.io/kueue/pkg/scheduler/preemption/expectations"
+	utilqueue "sigs.k8s.io/kueue/pkg/util/queue"
 	"sigs.k8s.io/kueue/pkg/util/routine"
 	utiltesting "sigs.k8s.io/kueue/pkg/util/testing"
 	"sigs.k8s.io/kueue/pkg/workload"
@@ -133,9 +134,13 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 		fairSharing = nil
 	}
 	clock := testingclock.NewFakeClock(asked.Now)
-	cache := schdcache.New(cl, schdcache.WithFairSharing(asked.FairSharing),
+	lately := &config.AdmissionFairSharing{ // of no effect without an admissionScope
+		UsageHalfLifeTime:     metav1.Duration{Duration: 168 * time.Hour},
+		UsageSamplingInterval: metav1.Duration{Duration: 5 * time.Minute},
+	}
+	cache := schdcache.New(cl, schdcache.WithFairSharing(asked.FairSharing), schdcache.WithAdmissionFairSharing(lately),
 		schdcache.WithResourceTransformations(settings.Resources.Transformations))
-	queues := qcache.NewManagerForUnitTests(cl, cache, qcache.WithClock(clock),
+	queues := qcache.NewManagerForUnitTests(cl, cache, qcache.WithClock(clock), qcache.WithAdmissionFairSharing(lately),
 		qcache.WithResourceTransformations(settings.Resources.Transformations),
 		qcache.WithPodsReadyRequeuingTimestamp(*settings.WaitForPodsReady.RequeuingStrategy.Timestamp))
 	for _, object := range objects {
@@ -164,6 +169,10 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 		}
 	}
 	for _, object := range objects {
+		if obj, is := object.(*kueue.LocalQueue); is && obj.Status.FairSharing != nil {
+			used := obj.Status.FairSharing.AdmissionFairSharingStatus
+			queues.AfsUsageLedger.SetForTest(utilqueue.Key(obj), used.ConsumedResources, used.LastUpdate.Time)
+		}
 		// Its controller takes a stopped one out.
 		if obj, is := object.(*kueue.LocalQueue); is && (obj.Spec.StopPolicy == nil || *obj.Spec.StopPolicy == kueue.None) {
 			if err := queues.AddLocalQueue(ctx, obj); err != nil {
@@ -173,7 +182,7 @@ func oneCycle(t *testing.T, asked *cycleCase) *cycleAnswer {
 	}
 
 	scheduler := New(queues, cache, cl, &utiltesting.EventRecorder{}, WithFairSharing(fairSharing),
-		WithClock(t, clock), WithPreemptionExpectations(preemptexpectations.New()),
+		WithAdmissionFairSharing(lately), WithClock(t, clock), WithPreemptionExpectations(preemptexpectations.New()),
 		WithPodsReadyRequeuingTimestamp(*settings.WaitForPodsReady.RequeuingStrategy.Timestamp))
 	var routines sync.WaitGroup
 	scheduler.setAdmissionRoutineWrapper(routine.NewWrapper(func() { routines.Add(1) }, func() { routines.Done() }))

@@ -72,6 +72,11 @@ DIFFERENCES: Final = (
         "none: only the flavor of such a pod set differs",
     ),
     KueueDifference(
+        "victims of two LocalQueues of one name in different namespaces are ordered by usage as any others",
+        "Kueue compares the names without the namespaces, and takes the two for one LocalQueue",
+        "none: a bug in Kueue",
+    ),
+    KueueDifference(
         "without the gate FlavorFungibility a workload that cannot be admitted is parked",
         "Kueue looks at it again in every cycle",
         "none: the gate is on by default",

@@ -46,7 +46,7 @@ _QUOTA: Final = (
     Feature(
         "admission fair sharing",
         FeatureState.YES,
-        "the decayed usage of LocalQueues orders a queue; it is counted for queues with an admissionScope",
+        "the decayed usage of LocalQueues orders a queue and its victims, where it has an admissionScope",
         "tests/cluster/queues/test_usage_history.py",
         ("AdmissionFairSharing",),
     ),

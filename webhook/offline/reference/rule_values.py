@@ -14,8 +14,9 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "now": "The current time, a timestamp.",
     "at": "The current time in milliseconds; in `requeue` the time of the eviction.",
     "begins": "When the head can start, by the run times of running workloads, in milliseconds; 0 if unknown.",
-    "usage": "In `order` and `preempt.order`: the decayed usage of the LocalQueue, by weight (0.0 without `history`). "
-    "Elsewhere: how much of the flavor and resource the node uses.",
+    "usage": "In `order` and `preempt.order`: the decayed usage of the LocalQueue, by weight (0.0 without `history`); "
+    "victims of different ClusterQueues are compared as if it was 0.0. Elsewhere: how much of the flavor and resource "
+    "the node uses.",
     "asked": "The requested amount of the flavor and resource.",
     "borrow": "The height of the subtree that the request borrows from; 0 is the queue itself.",
     "parent": "The value of the node's parent; 0 at the root.",

@@ -109,8 +109,8 @@ class Nominator:
         assert rules is not None
         candidates = before.candidates if before is not None else None
         if candidates is None:
-            now = state.changes.now
-            candidates = Candidates(entry.workload, pending_queue.queue, rules, state.share_of, now)
+            now, apart = state.changes.now, state.accounting.apart
+            candidates = Candidates(entry.workload, pending_queue.queue, rules, state.share_of, apart, now)
         made = FairVictimSearch if rules.fair else VictimSearch
         return made(pending_queue, entry.workload, self.usage, rules, state.pending_queues, self.gone, candidates)
 

@@ -1,4 +1,8 @@
-"""Candidate victims for one workload, by queue, in the rules' order: ranked once for all flavors that are tried."""
+"""Candidate victims for one workload, by queue, in the rules' order: ranked once for all flavors that are tried.
+
+As in Kueue, what LocalQueues used lately orders the candidates of one ClusterQueue, if it has an `admissionScope`;
+candidates of different ClusterQueues are compared without it.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,21 @@ from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.rules import Key, Rules, Variant
 
 Ranked = tuple[Key, str, Entry]
-"""A candidate's sort key, its variant, and itself."""
+"""A candidate's sort key among those of other queues, its variant, and itself."""
 
 
 @dataclass(slots=True, eq=False)
 class Candidates:
-    """The candidates for a workload of a queue at a time (milliseconds). `looked` counts the workloads looked at."""
+    """The candidates for a workload of a queue at a time (milliseconds). `looked` counts the workloads looked at.
+
+    `history` is the decayed usage of a workload's LocalQueue, `apart` says whether a ClusterQueue counts it.
+    """
 
     workload: Workload
     queue: ClusterQueue
     rules: Rules
     history: Callable[[Entry], float]
+    apart: Callable[[ClusterQueue], bool]
     now: int
     looked: int = 0
     _ranked: dict[tuple[PendingQueue, bool], list[Ranked]] = field(default_factory=dict)
@@ -44,7 +52,7 @@ class Candidates:
 
     def _rank(self, pending_queue: PendingQueue, advantage: bool) -> list[Ranked]:
         rules, queue, workload, now = self.rules, self.queue, self.workload, self.now
-        candidate, order, by_usage = rules.candidate, rules.victim_order, "usage" in rules.reads["victim_order"]
+        candidate, order = rules.candidate, rules.victim_order
         ranked: list[Ranked] = []
         if pending_queue.spares and pending_queue.queue is queue:
             return ranked
@@ -53,8 +61,14 @@ class Candidates:
             assert victim is not None
             variant = candidate(victim, workload, queue, advantage, now)
             if variant != Variant.NEVER:
-                usage = self.history(entry) if by_usage else 0.0
-                ranked.append(((*order(victim, workload, queue, variant, usage), entry.key), variant, entry))
+                ranked.append(((*order(victim, workload, queue, variant, 0.0), entry.key), variant, entry))
         self.looked += len(pending_queue.holders)
         ranked.sort(key=itemgetter(0))
+        if "usage" in rules.reads["victim_order"] and self.apart(pending_queue.queue):
+            ranked.sort(key=self._by_usage)
         return ranked
+
+    def _by_usage(self, ranked: Ranked) -> Key:
+        _, variant, entry = ranked
+        assert entry.victim is not None
+        return self.rules.victim_order(entry.victim, self.workload, self.queue, variant, self.history(entry))

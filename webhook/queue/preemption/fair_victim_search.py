@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 from webhook.queue.decisions import Why
 from webhook.queue.pending.queue import Entry, PendingQueue
@@ -45,14 +44,12 @@ class FairVictimSearch(VictimSearch):
             pending_queues += [
                 o for o in others if o.holders and not o.inactive and tree.over(o.node, short, self.usage)
             ]
-        ranked = [
+        return [
             (key, entry, pending_queue)
             for pending_queue in pending_queues
             for key, _, entry in self.candidates.using(short, pending_queue, False)
             if entry.key not in self.gone
         ]
-        ranked.sort(key=itemgetter(0))
-        return ranked
 
 
 @dataclass(slots=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from operator import itemgetter
 from typing import Final
 
@@ -128,10 +129,12 @@ class VictimSearch:
         out: list[Candidate],
     ) -> None:
         gone = self.gone
+        ranked = [r for r in self.candidates.using(short, pending_queue, advantage) if r[2].key not in gone]
+        # no victim comes before those that are ahead of it in its own queue, where usage counts
+        places = accumulate((key for key, _, _ in ranked), max)
         out += [
-            (key, variant, entry, pending_queue, below)
-            for key, variant, entry in self.candidates.using(short, pending_queue, advantage)
-            if entry.key not in gone
+            (place, variant, entry, pending_queue, below)
+            for place, (_, variant, entry) in zip(places, ranked, strict=True)
         ]
 
     def _attempt(
