@@ -47,7 +47,7 @@ READS: Mapping[str, tuple[str, ...]] = {
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
     "victim_order": ("victim", "queue.name", "variant", "usage"),
     "evict": (*(f"workload.{name}" for name in ("active", "deadline", "checks")), *STOPS),
-    "requeue": ("workload.requeue_at", "workload.requeue_count", "at"),
+    "requeue": (*(f"workload.{name}" for name in ("requeue_at", "requeue_count", "evicted_reason")), "at"),
 }
 """What the points read of single workloads; the others read of their queue, or of amounts."""
 
@@ -289,7 +289,7 @@ class KueueRules:
         """Double the wait from a minute up to an hour, where a workload was put back for not becoming ready."""
         if workload.requeue_at:
             return workload.requeue_at
-        if workload.requeue_count == 0:
+        if workload.requeue_count == 0 or workload.evicted_reason != "PodsReadyTimeout":
             return 0
         return now + min(BACKOFF_MOST, BACKOFF_BASE << min(workload.requeue_count - 1, 20))
 

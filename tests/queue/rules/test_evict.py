@@ -221,9 +221,13 @@ def test_each_wait_is_twice_as_long(count: int, waits: int) -> None:
     assert gone.requeue_at == HOUR + waits
 
 
-def test_who_is_back_waits_only_for_pods_that_were_not_ready() -> None:
-    """A count of before delays nobody who was preempted since."""
-    by = ready_rules()
+@pytest.mark.parametrize(
+    "by",
+    [ready_rules(), rules_named(["kueue"]), rules_named(["kueue-fair"]), KueueRules()],
+    ids=["pods-ready", "kueue", "kueue-fair", "python"],
+)
+def test_who_is_back_waits_only_for_pods_that_were_not_ready(by: Rules) -> None:
+    """A count of before delays nobody who was preempted since, by any of the rules."""
     back = replace(job("w", "a"), requeue_count=2, evicted_at=HOUR, evicted_reason="Preempted")
     assert names(decide(state([queue("a", 9)], [back]), by, HOUR)) == ["w"]
     assert names(decide(state([queue("a", 9)], [replace(back, evicted_reason="PodsReadyTimeout")]), by, HOUR)) == []
