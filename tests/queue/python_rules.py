@@ -46,7 +46,7 @@ READS: Mapping[str, tuple[str, ...]] = {
     "tournament": ("workload.first", "contest", "workload.priority", "workload.queued_at"),
     "candidate": ("queue.preemption", "advantage", *_COMPARED, "workload.queued_at"),
     "victim_order": ("victim", "queue.name", "variant", "usage"),
-    "evict": (*(f"workload.{name}" for name in ("active", "deadline", "checks")), *STOPS),
+    "evict": (*(f"workload.{name}" for name in ("active", "deadline", "checks", "admitted")), *STOPS),
     "requeue": (*(f"workload.{name}" for name in ("requeue_at", "requeue_count", "evicted_reason")), "at"),
 }
 """What the points read of single workloads; the others read of their queue, or of amounts."""
@@ -129,9 +129,9 @@ class KueueRules:
             return Departure("DeactivatedDueToMaximumExecutionTimeExceeded")
         if not {"Retry", "Rejected"}.isdisjoint(workload.checks.values()):
             return Departure("AdmissionCheck")
-        if queue.stop_policy == "HoldAndDrain":
+        if workload.admitted and queue.stop_policy == "HoldAndDrain":
             return Departure("ClusterQueueStopped")
-        if local.stop_policy == "HoldAndDrain":
+        if workload.admitted and local.stop_policy == "HoldAndDrain":
             return Departure("LocalQueueStopped")
         return Departure("", workload.deadline) if workload.deadline else None
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.small_cluster import job, queues, small_cluster
 from tests.patience import until
-from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD
+from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import checked as checked_status
 from webhook.kube.conditions import find, holds
@@ -282,6 +282,26 @@ def test_updates_of_a_check_reach_the_pods_and_are_taken_back():
     assert running["spec"]["tolerations"] == [{"key": "reserved", "operator": "Exists"}]
     assert {k: v for k, v in after["spec"].items() if v} == before["spec"]
     assert not after.get("metadata")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace"),
+    [(CLUSTER_QUEUE, "cq", None), (LOCAL_QUEUE, "main", "team-a")],
+    ids=["cluster", "local"],
+)
+@pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
+def test_quota_that_waits_for_checks_goes_back_when_its_queue_stops(kind, name, namespace, policy):
+    """No job runs, so nothing is evicted: the reservation ends, as in Kueue, and no eviction is counted."""
+
+    async def go():
+        async with held({"name": "one"}) as w:
+            await w.store.patch(kind, name, namespace, {"spec": {"stopPolicy": policy}})
+            return await w.until_condition("a", "QuotaReserved", "False")
+
+    found = asyncio.run(go())
+    assert find(found, "QuotaReserved")["reason"] == "Suspended"
+    assert find(found, "Evicted") is None
+    assert not found["status"].get("schedulingStats")
 
 
 @pytest.mark.parametrize("field", ["nodeSelector", "labels", "annotations"])

@@ -16,11 +16,13 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import DefinitionChanged, WorkloadChanged
 from webhook.queue.explain import pending
-from webhook.queue.model import LocalQueue
+from webhook.queue.model import AdmissionCheck, AdmissionChecksStrategy, AdmissionCheckUse, LocalQueue
 from webhook.queue.rules import Rules
+from webhook.queue.state import State
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
 HOUR = 3_600_000
+CHECKED = AdmissionChecksStrategy((AdmissionCheckUse("budget"),))
 OVERDUE = """
   evict:
     - reason: LongerThanSaid
@@ -53,12 +55,14 @@ def evicted(*workloads: object, by: Rules, at: int = 0, **of_queue: object) -> l
         ({"checks": {"a": "Pending", "b": "Ready"}}, {}, None),
         ({}, {"stop_policy": "HoldAndDrain"}, "ClusterQueueStopped"),
         ({}, {"stop_policy": "Hold"}, None),
+        ({"admitted": False}, {"stop_policy": "HoldAndDrain", "admission_checks_strategy": CHECKED}, None),
+        ({"admitted": False, "active": False}, {"stop_policy": "HoldAndDrain"}, "Deactivated"),
         ({"active": False, "deadline": 1, "checks": {"a": "Retry"}}, {}, "Deactivated"),
     ],
 )
 def test_what_kueue_evicts(by: Rules, facts: dict, of_queue: dict, reason: str | None) -> None:
     """The shipped file and the rules in Python say the same, the first reason first."""
-    found = evicted(running("w", "a", **facts), by=by, at=10, **of_queue)
+    found = evicted(replace(running("w", "a"), **facts), by=by, at=10, **of_queue)
     assert found == ([("w", reason)] if reason else [])
 
 
@@ -68,6 +72,21 @@ def test_a_drained_local_queue_sends_its_own_work_away() -> None:
     assert decide(core, rules_named(["kueue"]), 0).evicted == ()
     core.apply(DefinitionChanged(LocalQueue(NS, "a", "a", stop_policy="HoldAndDrain")))
     assert decide(core, rules_named(["kueue"]), 1).evicted == (Evicted(f"{NS}/mine", "a", "LocalQueueStopped"),)
+
+
+@pytest.mark.parametrize("by", [rules_named(["kueue"]), KueueRules()], ids=["file", "python"])
+def test_who_is_admitted_in_a_drained_queue_is_evicted_then(by: Rules) -> None:
+    """Quota that waits for checks is released without an eviction; once the checks admitted it, it is evicted."""
+    lines = [queue("a", 4, stop_policy="HoldAndDrain", admission_checks_strategy=CHECKED)]
+    waits = running("w", "a", checks={"budget": "Pending"})
+    whole = state(lines, [replace(waits, admitted=False)]).snapshot()
+    core = State.from_snapshot(replace(whole, checks=(AdmissionCheck("budget"),)))
+    assert decide(core, by, 0).evicted == ()
+    core.apply(WorkloadChanged(replace(waits, admitted=False, checks={"budget": "Ready"})))
+    first = decide(core, by, 1)
+    assert ([a.workload for a in first.ready], first.evicted) == ([f"{NS}/w"], ())
+    for living in (copy_of(core), core):
+        assert decide(living, by, first.next_at or 2).evicted == (Evicted(f"{NS}/w", "a", "ClusterQueueStopped"),)
 
 
 def test_a_reason_that_is_named_again_is_replaced_and_others_add_up() -> None:

@@ -67,11 +67,13 @@ def schedule_evictions(state: State, log: Log) -> None:
     same time. The same holds for every holder of quota in a rebuilt state.
     """
     now, stands = state.changes.now, _reads_what_stands(state)
-    for decision in log.admitted:
+    for decision in (*log.admitted, *(log.ready if stands else ())):
         entry = state.entries[decision.workload]
         departure = _departure(state, entry, log, stands=stands)
         if departure is None or departure.at > now:
-            del state.due[entry.key]
+            state.due.pop(entry.key, None)
+        else:
+            state.due[entry.key] = None
         if departure is not None:
             _ask_at(state, entry, max(departure.at, now + 1))
 
