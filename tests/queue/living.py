@@ -52,6 +52,7 @@ OWN: Final = {
     "light-first": "  order: [usage > 3.0, workload.priority]\n  history: {halfLife: 5m, samplingInterval: 1m}\n",
     "any-victim": "  preempt:\n    order: [victim.priority]\n",
     "labelled": "  admit: [{expression: \"workload.labels[?'hold'].orValue('') == ''\", reason: Held}]\n",
+    "no-quotas": "  admit: [{expression: facts.namespace.quotas.size() == 0, reason: Full}]\n",
     "own-only": "  preempt:\n    candidate: \"victim.workload.user == workload.user ? 'WithinQueue' : 'Never'\"\n",
     "overdue": "  evict:\n    - reason: Overdue\n      expression: workload.admission != null\n"
     "      notBefore: workload.admission.reservedAt + 600000\n",

@@ -11,6 +11,7 @@ from tests.queue.living import rules_of
 from tests.queue.python_rules import KueueRules
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
+from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
@@ -34,6 +35,8 @@ from webhook.queue.model import (
     Taint,
 )
 from webhook.queue.quota.tree import Tree
+from webhook.queue.report import Reporter
+from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
 RULES = KueueRules()
@@ -171,6 +174,61 @@ def test_a_namespace_that_changes_builds_no_tree_again() -> None:
     core.apply(DefinitionChanged(Namespace(NS, labels={"team": "x"})))
     assert names(decide(core, rules, 2)) == ["j"]
     assert core.trees is trees
+
+
+class Looks(Reporter):
+    """The heads whose flavors were searched."""
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+
+    def considered(self, workload: str, cluster_queue: str) -> None:
+        """Write a head down."""
+        self.heads.append(workload)
+
+
+READS_QUOTAS = """
+apiVersion: sluice.dev/v1alpha1
+kind: QueuePolicy
+metadata: {name: quotas}
+spec:
+  extends: [kueue]
+  admit: [{expression: "facts.namespace.quotas.all(q, q.used['pods'] < 9)", reason: Full}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "quotas", "labels"),
+    [
+        (rules_of("kueue", ()), [], [f"{NS}/j"]),
+        (rules_of("kueue-fair", ()), [], [f"{NS}/j"]),
+        (load_rules(READS_QUOTAS), [f"{NS}/j"], [f"{NS}/j"]),
+    ],
+    ids=["kueue", "kueue-fair", "reads-the-namespace"],
+)
+def test_a_namespace_wakes_only_whom_it_concerns(
+    rules: Rules, quotas: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status of a ResourceQuota changes with every pod: nobody is looked at again whose rules do not read it.
+
+    Nor does a workload outside of the queues enter again, as it waits for a queue, not for a namespace.
+    """
+    core = state([queue("a", 4)], [running("r", "a", 4), job("j", "a"), job("off", "a", active=False)])
+    decide(core, rules, 0)
+    entered: list[str] = []
+    monkeypatch.setattr(State, "enter", lambda _, entry: entered.append(entry.key))
+    for now, (change, expected) in enumerate(
+        [
+            (Namespace(NS, quotas=(ResourceQuota("q", {"pods": 9}, {"pods": 1}),)), quotas),
+            (Namespace(NS, {"team": "x"}, quotas=(ResourceQuota("q", {"pods": 9}, {"pods": 1}),)), labels),
+        ],
+        start=1,
+    ):
+        looks = Looks()
+        core.apply(DefinitionChanged(change))
+        decide(core, rules, now, looks)
+        assert looks.heads == expected
+    assert entered == []
 
 
 def test_a_time_that_was_set_often_is_kept_once() -> None:

@@ -26,14 +26,17 @@ NamedNode = tuple[bool, str]
 
 @dataclass(slots=True)
 class Redefined:
-    """The names of what changed. `resized` are the nodes whose quota or place in the tree changed."""
+    """The names of what changed. `resized` are the nodes whose quota or place in the tree changed.
+
+    Of a namespace, whether its labels changed too: a ClusterQueue may select it, or no longer.
+    """
 
     nodes: set[NamedNode] = field(default_factory=set)
     resized: set[NamedNode] = field(default_factory=set)
     locals: dict[str, None] = field(default_factory=dict)
     flavors: dict[str, None] = field(default_factory=dict)
     checks: dict[str, None] = field(default_factory=dict)
-    namespaces: dict[str, None] = field(default_factory=dict)
+    namespaces: dict[str, bool] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return any((self.nodes, self.locals, self.flavors, self.checks, self.namespaces))
@@ -59,7 +62,7 @@ class Redefined:
             case AdmissionCheck():
                 self.checks[key] = None
             case Namespace():
-                self.namespaces[key] = None
+                self.namespaces[key] = self.namespaces.get(key, False) or _relabelled(before, after)
 
 
 def _only_used(before: Definition | None, after: Definition | None) -> bool:
@@ -67,6 +70,11 @@ def _only_used(before: Definition | None, after: Definition | None) -> bool:
     if not isinstance(before, ClusterQueue | LocalQueue) or not isinstance(after, ClusterQueue | LocalQueue):
         return False
     return replace(before, history=after.history) == after
+
+
+def _relabelled(before: Definition | None, after: Definition | None) -> bool:
+    """Return whether a namespace came, went, or got other labels."""
+    return not isinstance(before, Namespace) or not isinstance(after, Namespace) or before.labels != after.labels
 
 
 def follow(state: State, redefined: Redefined) -> None:
@@ -85,14 +93,22 @@ def follow(state: State, redefined: Redefined) -> None:
         state.plans.forget()
         for name in touched:
             _refresh(state, state.by_queue[name])
-    if redefined:
+    if (
+        redefined.nodes or redefined.flavors
+    ):  # what is outside waits for a ClusterQueue, or a rule failed on its flavors
         strays += state.outside.values()
     for local in redefined.locals:
         strays += state.by_local.get(local, {}).values()
     for entry in dict.fromkeys(strays):
         _enter_again(state, entry)
-    for pending_queue in state.by_queue.values() if redefined.namespaces else ():
-        here = [c for c in pending_queue.classes.values() if c.any().namespace in redefined.namespaces]
+    read = state.accounting.reads_namespaces
+    _wake(state, {name for name, relabelled in redefined.namespaces.items() if relabelled or read})
+
+
+def _wake(state: State, namespaces: set[str]) -> None:
+    """Look again at what waits in some namespaces."""
+    for pending_queue in state.by_queue.values() if namespaces else ():
+        here = [c for c in pending_queue.classes.values() if c.any().namespace in namespaces]
         if here:
             state.changes.always.update(dict.fromkeys(here))
             state.ready[pending_queue.node.tree] = None

@@ -95,6 +95,11 @@ class Accounting:
         read = any("usage" in rules.reads.get(point, ()) for point in ("order", "victim_order"))
         return read and any(q.admission_mode == USAGE_BASED for q in defined.cluster_queues.values())
 
+    @property
+    def reads_namespaces(self) -> bool:
+        """Whether the rules read Namespace objects, with their ResourceQuotas."""
+        return not self._read.isdisjoint({"facts", "facts.namespace"})
+
     def redefine(self, queue: LocalQueue | ClusterQueue, before: object, *, gone: bool) -> None:
         """Note a queue that was added, changed, or deleted; a history newer than its meter replaces the meter's.
 
