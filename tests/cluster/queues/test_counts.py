@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from webhook.api.configuration.sections import QueueSettings
+from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
@@ -112,6 +113,73 @@ def test_a_local_queue_without_its_cluster_queue_counts_nothing():
     found = at_once(tally([], [door], Known.of([], [], {}), counts)).local_queues["n/q"]
     assert (found.pending, found.activity.reason) == (0, "ClusterQueueDoesNotExist")
     assert "flavorsUsage" not in status_of(door, found, "2026-01-01T00:00:00Z", None, local=True)
+
+
+GROUPS = [
+    {
+        "coveredResources": ["memory", "cpu"],
+        "flavors": [
+            {
+                "name": "f",
+                "resources": [{"name": "memory", "nominalQuota": "1Gi"}, {"name": "cpu", "nominalQuota": "2"}],
+            }
+        ],
+    }
+]
+
+
+def holder(name, flavor, cpu):
+    """A Workload that is admitted by the queues `q` and `cq`."""
+    pods = {"name": "main", "flavors": {"cpu": flavor}, "resourceUsage": {"cpu": cpu}}
+    status = {
+        "admission": {"clusterQueue": "cq", "podSetAssignments": [pods]},
+        "conditions": [{"type": type_, "status": "True"} for type_ in ("QuotaReserved", "Admitted")],
+    }
+    return {"metadata": {"name": name, "namespace": "n"}, "spec": {"queueName": "q"}, "status": status}
+
+
+def counted_in(queue_spec, door_spec, *workloads, asked=None):
+    """The counts of the ClusterQueue `cq` and the LocalQueue `q`, with both objects."""
+    counts = WorkloadCounts()
+    for workload in workloads:
+        counts.heard(None, workload)
+        counts.parked(f"n/{workload['metadata']['name']}", True)
+    queue = {"metadata": {"name": "cq"}, "spec": {"resourceGroups": GROUPS, **queue_spec}}
+    door = {"metadata": {"name": "q", "namespace": "n"}, "spec": {"clusterQueue": "cq", **door_spec}}
+    facts = QueueFacts(asked={"n/q": asked or {}})
+    found = at_once(tally([queue], [door], Known(frozenset({"f"}), {}, {}), counts, facts))
+    return queue, door, found
+
+
+@pytest.mark.parametrize(("cohort", "borrowed"), [({}, "0"), ({"cohortName": "all"}, "1")])
+def test_usage_is_that_of_the_current_flavors(cohort, borrowed):
+    """As in Kueue: without a cohort nothing is borrowed, and a flavor that was taken away is not listed."""
+    workloads = holder("a", "f", "3"), holder("b", "of-before", "4")
+    queue, door, found = counted_in(cohort, {}, *workloads)
+    cpu, memory = {"name": "cpu", "total": "3"}, {"name": "memory", "total": "0"}
+    shown = status_of(queue, found.cluster_queues["cq"], "2026-01-01T00:00:00Z", None, local=False)
+    of_door = status_of(door, found.local_queues["n/q"], "2026-01-01T00:00:00Z", None, local=True)
+    for name in ("flavorsReservation", "flavorsUsage"):
+        of_queue = [{**cpu, "borrowed": borrowed}, {**memory, "borrowed": "0"}]
+        assert shown[name] == [{"name": "f", "resources": of_queue}]
+        assert of_door[name] == [{"name": "f", "resources": [cpu, memory]}]
+    registry = CollectorRegistry()
+    QueueMetrics(registry).update(found)
+    for flavor, total in (("f", 3), ("of-before", None)):
+        labels = {"cohort": cohort.get("cohortName", ""), "cluster_queue": "cq", "flavor": flavor, "resource": "cpu"}
+        labels["replica_role"] = "standalone"
+        assert registry.get_sample_value("kueue_cluster_queue_resource_reservation", labels) == total
+        assert registry.get_sample_value("kueue_cluster_queue_resource_usage", labels) == total
+
+
+@pytest.mark.parametrize(("policy", "pending"), [("None", 1), ("Hold", 0), ("HoldAndDrain", 0)])
+def test_what_waits_before_a_stopped_local_queue_is_not_pending(policy, pending):
+    """Kueue takes it out of its queues: it counts in neither of the two, nor in what pending Workloads request."""
+    waits = {"metadata": {"name": "w", "namespace": "n"}, "spec": {"queueName": "q"}, "status": {}}
+    _, _, found = counted_in({}, {"stopPolicy": policy}, waits, holder("a", "f", "3"), asked={"cpu": 1000})
+    for count in (found.cluster_queues["cq"], found.local_queues["n/q"]):
+        assert (count.pending, count.inadmissible, count.reserving) == (pending, pending, 1)
+    assert found.cluster_queues["cq"].asked["cpu"] == 1000 * pending
 
 
 def test_gauges_show_the_queues_that_are_there():

@@ -75,11 +75,11 @@ def _of_cluster_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metr
         running.add_metric((name, role), count.admitted)
         for status in ("pending", "active", "terminating"):
             state.add_metric((name, status, role), int(count.activity.status == status))
-        _fill(taken, at, count.reserved, role)
+        _fill(taken, at, count.shown(count.reserved), role)
         _fill(nominal, at, count.nominal, role)
         _fill(borrowing, at, {cell: count.borrowing.get(cell, math.inf) for cell in count.nominal}, role)
         _fill(lending, at, {cell: count.lending.get(cell, math.inf) for cell in count.nominal}, role)
-        _fill(usage, at, count.used, role)
+        _fill(usage, at, count.shown(count.used), role)
     yield from (waiting, holding, running, state, taken, nominal, borrowing, lending, usage)
 
 
@@ -113,8 +113,8 @@ def _of_local_queues(counts: Iterable[QueueCount], role: str) -> Iterator[Metric
         is_active = "True" if count.activity.status == "active" else "False"
         for status in ("True", "False", "Unknown"):
             state.add_metric((*queue, status, role), int(status == is_active))
-        _fill(reserved, queue, count.reserved, role)
-        _fill(used, queue, count.used, role)
+        _fill(reserved, queue, count.shown(count.reserved), role)
+        _fill(used, queue, count.shown(count.used), role)
     yield from (pending, reserving, admitted, state, reserved, used)
 
 

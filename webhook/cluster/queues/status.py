@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, Final
 
 from webhook.api import amounts
@@ -14,6 +15,7 @@ from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.pace import Pass
 from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.cluster.queues.counts import FlavorResource, Waits, WorkloadCount, WorkloadCounts
+from webhook.cluster.workloads.pending_status import is_stopped
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.queue.model import History
@@ -31,12 +33,14 @@ class QueueCount:
     """Counts of a queue. `name` is that of a ClusterQueue, or `namespace/name` of a LocalQueue.
 
     `share` is that of fair sharing, in thousandths. A LocalQueue has its ClusterQueue as `target`, and a weighted
-    `usage` with admission fair sharing. `asked` is what pending workloads request, by resource.
+    `usage` with admission fair sharing; `stopped`: its workloads are in no queue, and so not pending. `asked` is what
+    pending workloads request, by resource. `cells` are the flavors and resources that the ClusterQueue has now.
     """
 
     name: str
     cohort: str = ""
     target: str = ""
+    stopped: bool = False
     share: float | None = None
     usage: float | None = None
     activity: Activity = field(default_factory=Activity)
@@ -50,20 +54,24 @@ class QueueCount:
     nominal: Amounts = field(default_factory=dict)
     borrowing: Amounts = field(default_factory=dict)
     lending: Amounts = field(default_factory=dict)
-    reserved: Amounts = field(default_factory=lambda: defaultdict(int))
-    used: Amounts = field(default_factory=lambda: defaultdict(int))
+    cells: tuple[FlavorResource, ...] = ()
+    reserved: Counter[FlavorResource] = field(default_factory=Counter)
+    used: Counter[FlavorResource] = field(default_factory=Counter)
 
-    def add(self, count: WorkloadCount) -> None:
-        """Add the counts of Workloads."""
-        self.pending += count.pending
+    def add(self, count: WorkloadCount, *, stopped: bool) -> None:
+        """Add the counts of Workloads; `stopped`: their LocalQueue is."""
+        self.pending += 0 if stopped else count.pending
         self.reserving += count.reserving
         self.admitted += count.admitted
         self.finished += count.finished
         self.unadmitted.update(count.unadmitted)
         for sums, parts in ((self.reserved, count.reserved), (self.used, count.used)):
             for cell, number in parts.items():
-                if number or cell in sums:
-                    sums[cell] += number
+                sums[cell] += number
+
+    def shown(self, sums: Counter[FlavorResource]) -> Amounts:
+        """Return the reserved or used amounts of the current `cells`: no others are shown, as in Kueue."""
+        return {cell: sums[cell] for cell in self.cells}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ def tally(
         local_queue = counted_locals.get(local) if target in by_name else None
         for counted in (local_queue, by_name.get(holder or target)):
             if counted is not None:
-                counted.add(count)
+                counted.add(count, stopped=local in counted_locals and counted_locals[local].stopped)
         yield
     for local, number in list(workloads.inadmissible.items()):
         if (target := targets.get(local, "")) in by_name:
@@ -121,7 +129,8 @@ def _add_facts(queues: dict[str, QueueCount], local_queues: dict[str, QueueCount
     for name, count in queues.items():
         count.share = None if facts.shares is None else facts.shares.cluster_queues.get(name, 0.0)
     for name, asked in facts.asked.items():
-        if (local := local_queues.get(name)) is not None and (queue := queues.get(local.target)) is not None:
+        local = local_queues.get(name)
+        if local is not None and not local.stopped and (queue := queues.get(local.target)) is not None:
             queue.asked.update(asked)
     for name, usage in facts.usage.items():
         if name in local_queues:
@@ -137,19 +146,20 @@ def _cluster_queue(queue: Object, known: Known) -> QueueCount:
             for limits, name in ((out.borrowing, "borrowingLimit"), (out.lending, "lendingLimit")):
                 if (limit := quota.get(name)) is not None:
                     limits[key] = amounts.amount(key[1], limit)
-            out.reserved[key] += 0
-            out.used[key] += 0
             out.asked[key[1]] += 0
+    out.cells = tuple(out.nominal)
     out.activity = of_cluster_queue(queue, known)
     return out
 
 
 def _local_queue(queue: Object, key: str, name: str, target: QueueCount | None) -> QueueCount:
-    out = QueueCount(key, target=name, activity=of_local_queue(queue, target.activity if target else None))
-    for cell in target.reserved if target else ():
-        out.reserved[cell] += 0
-        out.used[cell] += 0
-    return out
+    return QueueCount(
+        key,
+        target=name,
+        stopped=is_stopped(queue),
+        activity=of_local_queue(queue, target.activity if target else None),
+        cells=target.cells if target else (),
+    )
 
 
 def status_of(queue: Object, counts: QueueCount, now: str, used: History | None, *, local: bool) -> dict[str, Any]:
@@ -167,15 +177,15 @@ def status_of(queue: Object, counts: QueueCount, now: str, used: History | None,
         "pendingWorkloads": counts.pending,
         "reservingWorkloads": counts.reserving,
         "admittedWorkloads": counts.admitted,
-        **_usage(old, "flavorsReservation", counts.reserved, None if local else counts.nominal),
-        **_usage(old, "flavorsUsage", counts.used, None if local else counts.nominal),
+        **_usage(old, "flavorsReservation", _rows(counts, counts.reserved, local=local)),
+        **_usage(old, "flavorsUsage", _rows(counts, counts.used, local=local)),
         **_fair_sharing(queue, counts.share, None if used is None else _of_all(counts, used)),
     }
 
 
 def _of_all(counts: QueueCount, used: History) -> History:
     """Return the recent usage with 0 for the other resources of the queue, as Kueue shows it."""
-    return replace(used, usage={**{resource: 0.0 for _, resource in counts.used}, **used.usage})
+    return replace(used, usage={**{resource: 0.0 for _, resource in counts.cells}, **used.usage})
 
 
 def with_share(cohort: Object, shares: CurrentShares | None) -> dict[str, Any]:
@@ -201,17 +211,19 @@ def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dic
     return {"fairSharing": new} if new != old else {}
 
 
-def _usage(old: Object, field: str, used: Amounts, nominal: Amounts | None) -> dict[str, Any]:
+def _usage(old: Object, field: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a field with usage; None as its value removes it in a merge patch."""
-    rows = _rows(used, nominal)
     return {field: rows} if rows else {field: None} if field in old else {}
 
 
-def _rows(used: Amounts, nominal: Amounts | None) -> list[dict[str, Any]]:
+def _rows(counts: QueueCount, sums: Counter[FlavorResource], *, local: bool) -> list[dict[str, Any]]:
+    """Return usage by flavor, in the order of the quotas; resources by name, as Kueue writes them."""
     rows: dict[str, list[dict[str, Any]]] = {}
-    for (flavor, resource), number in used.items():
+    for (flavor, resource), number in counts.shown(sums).items():
         row: dict[str, Any] = {"name": resource, "total": amounts.text(resource, number)}
-        if nominal is not None:
-            row["borrowed"] = amounts.text(resource, max(0, number - nominal.get((flavor, resource), 0)))
+        if not local:
+            borrowed = number - counts.nominal[flavor, resource] if counts.cohort else 0
+            row["borrowed"] = amounts.text(resource, max(0, borrowed))
         rows.setdefault(flavor, []).append(row)
-    return [{"name": flavor, "resources": resources} for flavor, resources in rows.items()]
+    by_name = itemgetter("name")
+    return [{"name": flavor, "resources": sorted(resources, key=by_name)} for flavor, resources in rows.items()]
