@@ -178,7 +178,7 @@ def test_actions(here, action, expected):
         (
             "K8sNativeValidation",
             "Rego",
-            "template.yaml:11:3: not imported: ConstraintTemplate maxreplicas: it has Rego only",
+            "template.yaml:11:3: not imported: {T}: it has Rego only",
         ),
         ("source:\n", "source:\n        strange: 1\n", "unknown fields: strange"),
         (
@@ -191,6 +191,13 @@ def test_actions(here, action, expected):
             "        matchCondition: [{name: a, expression: object.spec ==}]\n        validations:",
             "template.yaml:17:62: not imported: ConstraintTemplate maxreplicas: Syntax error",
         ),
+        (
+            "    code:",
+            "    operations: DELETE\n    code:",
+            "template.yaml:12:17: not imported: {T}: operations must be a list",
+        ),
+        ("    code:", "    operations: []\n    code:", "{T}: operations must be a list"),
+        ("    code:", "    audits: [x]\n    code:", "template.yaml:12:5: not imported: {T}: unknown field audits"),
         ("kind: MaxReplicas", "kind: Another", "no constraint uses it; add its constraints to the files"),
         ("name: maxreplicas", "name: ../x", "is not a valid object name"),
     ],
@@ -200,9 +207,32 @@ def test_templates_that_cannot_go_over_are_told(here, old, new, told):
     assert old in TEMPLATE
     Path("library/template.yaml").write_text(TEMPLATE.replace(old, new, 1))
     done = run()
+    told = told.replace("{T}", "ConstraintTemplate maxreplicas")
     assert (done.exit_code, told in done.stdout) == (exits.FAILED, True), done.stdout
     assert "imported 0 of 1 policies" in done.stdout
     assert not Path("policies").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "operations"),
+    [
+        ("", ["CREATE", "UPDATE"]),
+        ("    operations: null\n", ["CREATE", "UPDATE"]),
+        ("    operations: [DELETE]\n", ["DELETE"]),
+        ("    operations: [CREATE, UPDATE, DELETE]\n", ["CREATE", "UPDATE", "DELETE"]),
+        ("    operations: [CREATE, '*']\n", ["*"]),
+    ],
+)
+def test_operations_of_a_template_are_those_of_its_policy(here, field, operations):
+    """A template that protects from deletion was a policy for CREATE and UPDATE."""
+    Path("library/template.yaml").write_text(TEMPLATE.replace("    code:\n", f"{field}    code:\n"))
+    run()
+    (policy, _) = documents.read(Path("policies/maxreplicas/policy.yaml").read_text())
+    (binding, _) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())
+    for path in (("matchConstraints",), ("matchResources",)):
+        spec = policy if path == ("matchConstraints",) else binding
+        (rule,) = spec.at(("spec", *path, "resourceRules"))
+        assert rule["operations"] == operations
 
 
 def test_match_conditions_go_over(here):

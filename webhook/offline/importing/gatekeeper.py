@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from webhook.diagnostics import Place
 from webhook.documents import Document, Path
 from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
-from webhook.offline.importing.matching import bound_rules, selectors, unsupported
+from webhook.offline.importing.matching import bound_rules, operations_of, selectors, unsupported
 from webhook.offline.importing.parameters import ANYTHING, defaulted, structural
 from webhook.policy.loading.list_items import below
 from webhook.policy.loading.policy_kinds import BINDING, GROUP, VALIDATING
@@ -27,6 +28,7 @@ GIVEN: Final = {
 ACTIONS: Final = {"deny": "Deny", "warn": "Warn", "dryrun": "Audit"}
 POINTS: Final = frozenset({"*", "vap.k8s.io", "validation.gatekeeper.sh"})
 """Where scoped actions act on an admission review."""
+TARGET: Final = frozenset({"target", "code", "rego", "libs", "operations"})
 SOURCE: Final = frozenset({"validations", "failurePolicy", "matchCondition", "variables", "generateVAP"})
 
 
@@ -46,13 +48,10 @@ def converted(
     """Return a template's policy, and for each of its constraints, given by the name of its file, the binding."""
     name = str(template.at(("metadata", "name")))
     what = f"ConstraintTemplate {name}"
-    if why := misnamed(name):
-        return None, [ImportNote(template.place(("metadata", "name")), Fate.LEFT_OUT, what, why)]
-    found = _source(template)
-    if isinstance(found, str):
-        return None, [ImportNote(template.place(("spec", "targets")), Fate.LEFT_OUT, what, found)]
-    if strange := sorted(found.value.keys() - SOURCE):
-        return None, [ImportNote(found.place(), Fate.LEFT_OUT, what, f"unknown fields: {', '.join(strange)}")]
+    source = _source(template)
+    if obstacles := list(_obstacles_of_template(template, source)):
+        return None, [ImportNote(place, Fate.LEFT_OUT, what, why) for place, why in obstacles]
+    operations = operations_of(template.at((*source[:3], "operations")))
     told: list[ImportNote] = []
     files: dict[str, tuple[Document, ...]] = {}
     rules: list[Object] = []
@@ -61,8 +60,9 @@ def converted(
         if reasons := list(_obstacles(constraint)):
             told += [ImportNote(constraint.place(path), Fate.LEFT_OUT, kept, why) for path, why in reasons]
             continue
-        files[f"{stem}.yaml"] = _bound(constraint, name, stem, _schema(template))
-        rules += bound_rules(constraint.at(("spec", "match")) or {})
+        mine = _unique(bound_rules(constraint.at(("spec", "match")) or {}, operations))
+        files[f"{stem}.yaml"] = _bound(constraint, name, mine, stem, _schema(template))
+        rules += mine
     if not files:
         why = (
             "none of its constraints can be imported"
@@ -71,19 +71,39 @@ def converted(
         )
         return None, [*told, ImportNote(template.place(), Fate.LEFT_OUT, what, why)]
     return Converted(
-        what, name, template.file, {"policy.yaml": (_policy(template, found, rules), _crd(template)), **files}
+        what,
+        name,
+        template.file,
+        {"policy.yaml": (_policy(template, below(template, source), rules), _crd(template)), **files},
     ), told
 
 
-def _source(template: Document) -> Document | str:
-    """Return the CEL of a template, or why there is none."""
+def _source(template: Document) -> Path:
+    """Return where a template has its CEL, in one of its targets; nothing where it has none."""
     targets = template.at(("spec", "targets"))
     for i, target in enumerate(targets if isinstance(targets, list) else ()):
         codes = target.get("code") if isinstance(target, dict) else None
         for j, code in enumerate(codes if isinstance(codes, list) else ()):
             if isinstance(code, dict) and code.get("engine") == ENGINE and isinstance(code.get("source"), dict):
-                return below(template, ("spec", "targets", i, "code", j, "source"))
-    return "it has Rego only; rewrite it in CEL"
+                return ("spec", "targets", i, "code", j, "source")
+    return ()
+
+
+def _obstacles_of_template(template: Document, source: Path) -> Iterator[tuple[Place, str]]:
+    """Yield what prevents a conversion of a template, each with the reason."""
+    if why := misnamed(str(template.at(("metadata", "name")))):
+        yield template.place(("metadata", "name")), why
+    if not source:
+        yield template.place(("spec", "targets")), "it has Rego only; rewrite it in CEL"
+        return
+    target = source[:3]
+    for field in sorted(template.at(target).keys() - TARGET):
+        yield template.place((*target, field), key=True), f"unknown field {field}"
+    operations = template.at((*target, "operations"))
+    if operations is not None and not (isinstance(operations, list) and operations):
+        yield template.place((*target, "operations")), "operations must be a list"
+    if strange := sorted(template.at(source).keys() - SOURCE):
+        yield template.place(source), f"unknown fields: {', '.join(strange)}"
 
 
 def _policy(template: Document, source: Document, rules: list[Object]) -> Document:
@@ -137,14 +157,14 @@ def _schema(template: Document) -> Object:
     return schema
 
 
-def _bound(constraint: Document, policy: str, stem: str, schema: Object) -> tuple[Document, ...]:
+def _bound(constraint: Document, policy: str, rules: list[Object], stem: str, schema: Object) -> tuple[Document, ...]:
     """Return a constraint, by the name of its file, and the binding that applies the policy with it."""
     match = constraint.at(("spec", "match")) or {}
     spec: Object = {
         "policyName": policy,
         "paramRef": {"name": stem, "parameterNotFoundAction": "Allow"},
         "validationActions": _actions(constraint.value["spec"]),
-        "matchResources": {**selectors(match), "resourceRules": _unique(bound_rules(match))},
+        "matchResources": {**selectors(match), "resourceRules": rules},
     }
     binding = {"apiVersion": f"{GROUP}/v1", "kind": f"{VALIDATING}{BINDING}"}
     kept = {**constraint.value, "apiVersion": f"{CONSTRAINTS}/{PARAM_VERSION}"}

@@ -18,17 +18,22 @@ KNOWN: Final = frozenset(
 )
 
 
-def bound_rules(match: Mapping[str, Any]) -> list[Object]:
+def operations_of(given: list[str] | None) -> list[str]:
+    """Return the operations of a rule for those that a template names; the API server takes `*` alone."""
+    return [ANY] if given and ANY in given else list(given or OPERATIONS)
+
+
+def bound_rules(match: Mapping[str, Any], operations: list[str]) -> list[Object]:
     """Return the resource rules for the kinds of a match; all resources where it names none."""
     rows = [row for row in match.get("kinds") or () if isinstance(row, dict)]
-    return [_rule(row, match) for row in rows or [{}]]
+    return [_rule(row, match, operations) for row in rows or [{}]]
 
 
-def _rule(row: Mapping[str, Any], match: Mapping[str, Any]) -> Object:
+def _rule(row: Mapping[str, Any], match: Mapping[str, Any], operations: list[str]) -> Object:
     groups, kinds = (list(row.get(field) or [ANY]) for field in ("apiGroups", "kinds"))
     names = ResourceScopes()
     resources = [ANY] if ANY in kinds else [names.of_kind(GroupVersionKind(groups[0], "", kind)) for kind in kinds]
-    rule: Object = {"apiGroups": groups, "apiVersions": [ANY], "operations": list(OPERATIONS), "resources": resources}
+    rule: Object = {"apiGroups": groups, "apiVersions": [ANY], "operations": operations, "resources": resources}
     if (scope := match.get("scope") or ANY) != ANY:
         rule["scope"] = scope
     if name := match.get("name"):
