@@ -55,9 +55,17 @@ class Scopes:
         found = self._served(gvk)
         return found is not None and found.scope is Scope.CLUSTER
 
+    def groups_of(self, kind: str) -> set[str]:
+        """Return the groups that are known to have a kind."""
+        return {group for table in self._tables for group, name in table if name == kind}
+
     def _served(self, gvk: GroupVersionKind) -> Served | None:
         key = (gvk.group, gvk.kind)
-        return next((t[key] for t in (self.defined, _OWN, _VOLCANO, built_in_scopes()) if key in t), None)
+        return next((t[key] for t in self._tables if key in t), None)
+
+    @property
+    def _tables(self) -> tuple[Mapping[GroupKind, Served], ...]:
+        return self.defined, _OWN, _VOLCANO, built_in_scopes()
 
 
 @cache

@@ -62,6 +62,16 @@ tests:
   - {name: another kind, object: other.yaml}
   - {name: update, object: update.yaml, assertions: [{violations: 1}]}
 """
+NETWORK, NETWORKS = "k8s.cni.cncf.io", "network-attachment-definitions"
+CRD = f"""apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {NETWORKS}.{NETWORK}}}
+spec:
+  group: {NETWORK}
+  scope: Namespaced
+  names: {{kind: NetworkAttachmentDefinition, plural: {NETWORKS}}}
+  versions: [{{name: v1, served: true, storage: true}}]
+"""
 REGO = "    - engine: Rego\n      source: {rego: 'package maxreplicas'}\n"
 
 
@@ -233,6 +243,51 @@ def test_operations_of_a_template_are_those_of_its_policy(here, field, operation
         spec = policy if path == ("matchConstraints",) else binding
         (rule,) = spec.at(("spec", *path, "resourceRules"))
         assert rule["operations"] == operations
+
+
+@pytest.mark.parametrize(
+    ("kinds", "resources", "guessed"),
+    [
+        (f"{{apiGroups: [{NETWORK}], kinds: [NetworkAttachmentDefinition]}}", [NETWORKS], ""),
+        ("{apiGroups: ['*'], kinds: [NetworkAttachmentDefinition, Pod]}", [NETWORKS, "pods"], ""),
+        (f"{{apiGroups: [apps, {NETWORK}], kinds: [NetworkAttachmentDefinition]}}", [NETWORKS], ""),
+        ("{apiGroups: [apps, ''], kinds: [Deployment, Endpoints, Pod]}", ["deployments", "endpoints", "pods"], ""),
+        ("{apiGroups: [kubeflow.org, ray.io], kinds: [PyTorchJob, RayJob]}", ["pytorchjobs", "rayjobs"], ""),
+        ("{apiGroups: [other.io], kinds: [NetworkAttachmentDefinition]}", ["networkattachmentdefinitions"], "6:45"),
+        ("{apiGroups: ['*'], kinds: [Pod, Constraints]}", ["pods", "constraintses"], "6:45"),
+    ],
+)
+def test_kinds_become_the_resources_of_their_definitions(here, kinds, resources, guessed):
+    """A CRD among the files names the resource, without a word of Gatekeeper in it; a name that is guessed is told."""
+    Path("library/crd.yaml").write_text(CRD)
+    text = CONSTRAINT.replace("{apiGroups: [apps], kinds: [Deployment, StatefulSet]}", kinds)
+    Path("library/constraint.yaml").write_text(text)
+    Path("library/suite.yaml").unlink()
+    done = run()
+    why = f"{resources[-1]} is a guess: no CRD among the files defines"
+    told = f"library/constraint.yaml:{guessed}: imported, differs: MaxReplicas three: {why}"
+    assert (done.exit_code, told in done.stdout) == (exits.FAILED if guessed else exits.PASSED, bool(guessed)), done
+    (policy, _) = documents.read(Path("policies/maxreplicas/policy.yaml").read_text())
+    (binding, _) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())
+    for rules in (policy.at(("spec", "matchConstraints")), binding.at(("spec", "matchResources"))):
+        assert [rule["resources"] for rule in rules["resourceRules"]] == [resources]
+
+
+def test_a_test_of_a_custom_kind_has_its_definition(here):
+    """Without it the request of the test would be for another resource than the policy."""
+    Path("library/crd.yaml").write_text(CRD)
+    kinds = f"{{apiGroups: [{NETWORK}], kinds: [NetworkAttachmentDefinition]}}"
+    text = CONSTRAINT.replace("{apiGroups: [apps], kinds: [Deployment, StatefulSet]}", kinds)
+    Path("library/constraint.yaml").write_text(text)
+    net = (
+        f"{{apiVersion: {NETWORK}/v1, kind: NetworkAttachmentDefinition, metadata: {{name: n}}, spec: {{replicas: 4}}}}"
+    )
+    Path("library/many.yaml").write_text(net)
+    case = "  - {name: many, object: many.yaml, assertions: [{violations: yes, message: at most 3}]}\n"
+    Path("library/suite.yaml").write_text(SUITE[: SUITE.index("  - {name: few")] + case)
+    done = run()
+    assert (done.exit_code, "with 1 test\n" in done.stdout) == (exits.PASSED, True), done.stdout
+    assert "1 passed, 0 failed" in invoke(suites_command, "policies").stdout
 
 
 def test_match_conditions_go_over(here):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from webhook.admission.wire import API_VERSION, parse
 from webhook.api.scopes import Scopes
-from webhook.jobs.kinds import kind_of
+from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind, gvk_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.typed.from_objects import Listed, nothing
@@ -69,6 +69,12 @@ class ResourceScopes:
         if word.endswith("y") and word[-2:-1] not in "aeiou":
             return f"{word[:-1]}ies"
         return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+    def known(self, groups: Collection[str], kind: str) -> list[str]:
+        """Name the resources of a kind in these groups (`*`: all); a group that is not known to have it has none."""
+        having = self.scopes.groups_of(kind) | {row.group for row in KINDS if row.kind == kind}
+        here = having if "*" in groups else having & set(groups)
+        return sorted({self.of_kind(GroupVersionKind(group, "", kind)) for group in here})
 
 
 def received(obj: Object, resources: ResourceScopes, sender: Sender, number: int = 1) -> Object:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from webhook.diagnostics import Place
 from webhook.documents import Document, Path
+from webhook.offline.dryrun.requests import ResourceScopes
 from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
-from webhook.offline.importing.matching import bound_rules, operations_of, selectors, unsupported
+from webhook.offline.importing.matching import bound_rules, guesses, operations_of, selectors, unsupported
 from webhook.offline.importing.parameters import ANYTHING, defaulted, structural
 from webhook.policy.loading.list_items import below
 from webhook.policy.loading.policy_kinds import BINDING, GROUP, VALIDATING
@@ -43,9 +44,12 @@ def is_constraint(document: Document) -> bool:
 
 
 def converted(
-    template: Document, constraints: Sequence[tuple[str, Document]]
+    template: Document, constraints: Sequence[tuple[str, Document]], names: ResourceScopes
 ) -> tuple[Converted | None, list[ImportNote]]:
-    """Return a template's policy, and for each of its constraints, given by the name of its file, the binding."""
+    """Return a template's policy, and for each of its constraints, given by the name of its file, the binding.
+
+    `names` are the resources of the kinds that constraints match.
+    """
     name = str(template.at(("metadata", "name")))
     what = f"ConstraintTemplate {name}"
     source = _source(template)
@@ -60,7 +64,10 @@ def converted(
         if reasons := list(_obstacles(constraint)):
             told += [ImportNote(constraint.place(path), Fate.LEFT_OUT, kept, why) for path, why in reasons]
             continue
-        mine = _unique(bound_rules(constraint.at(("spec", "match")) or {}, operations))
+        match = constraint.at(("spec", "match")) or {}
+        for path, why in guesses(match, names):
+            told.append(ImportNote(constraint.place(("spec", "match", *path)), Fate.DIFFERS, kept, why))
+        mine = _unique(bound_rules(match, operations, names))
         files[f"{stem}.yaml"] = _bound(constraint, name, mine, stem, _schema(template))
         rules += mine
     if not files:

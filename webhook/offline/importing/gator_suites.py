@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
+from webhook.kube.gvk import gvk_of
 from webhook.offline.importing.imported import Converted, Fate, ForeignTest, ImportNote, Object, Read
 from webhook.policy.evaluation.result import FAILURE_KEY
 from webhook.policy.loading.list_items import entries
@@ -16,6 +18,8 @@ from webhook.policy.loading.list_items import entries
 GATOR: Final = "test.gatekeeper.sh"
 Key = tuple[str, str, str]
 """A constraint in a file: the file, its kind, its name."""
+Kind = tuple[str, str]
+"""A kind: its group, its name."""
 
 
 def is_suite(document: Document) -> bool:
@@ -29,10 +33,12 @@ def key_of(document: Document) -> Key:
     return os.path.normpath(document.file), str(document.at(("kind",))), str(document.at(("metadata", "name")))
 
 
-def add_tests(suite: Document, folders: Mapping[Key, tuple[Converted, str]], read: Read) -> list[ImportNote]:
+def add_tests(
+    suite: Document, folders: Mapping[Key, tuple[Converted, str]], definitions: Mapping[Kind, Object], read: Read
+) -> list[ImportNote]:
     """Add the tests of a suite to the constraints that went over; gives what is told of the others.
 
-    `folders` has each constraint's folder, and the name of its file there.
+    `folders` has each constraint's folder, and the name of its file there; `definitions` has the CRDs of kinds.
     """
     told: list[ImportNote] = []
     folder = Path(suite.file).parent
@@ -49,7 +55,7 @@ def add_tests(suite: Document, folders: Mapping[Key, tuple[Converted, str]], rea
                     ImportNote(place, Fate.LEFT_OUT, what, f"a test with {unusual[0]} is not an admission review")
                 )
                 continue
-            made = list(_cases(suite, i, test, into, read))
+            made = [_defined(test, definitions) for test in _cases(suite, i, test, into, read)]
         except SourceError as error:
             told.append(ImportNote(place, Fate.LEFT_OUT, what, error.diagnostics[0].message))
             continue
@@ -75,6 +81,14 @@ def _cases(suite: Document, at: int, test: Object, into: tuple[Converted, str], 
         if inventory := [d.value for name in case.get("inventory") or () for d in read(_path(folder, name))]:
             spec["cluster"] = inventory
         yield ForeignTest(f"{test.get('name')}: {case.get('name')}", place, spec, tuple(_expects(case, actions)))
+
+
+def _defined(test: ForeignTest, definitions: Mapping[Kind, Object]) -> ForeignTest:
+    """Return a test with the CRD of its object's kind in its cluster: it names the resource."""
+    gvk = gvk_of(test.case.get("object") or test.case.get("oldObject") or {})
+    if (crd := definitions.get((gvk.group, gvk.kind))) is None:
+        return test
+    return replace(test, case={**test.case, "cluster": [*test.case.get("cluster", ()), crd]})
 
 
 def _expects(case: Object, actions: list[str]) -> Iterator[Object]:

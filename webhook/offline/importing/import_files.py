@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from webhook.documents import Document
+from webhook.offline.dryrun.requests import ResourceScopes
 from webhook.offline.importing import gatekeeper, kyverno
 from webhook.offline.importing.checked import imported
 from webhook.offline.importing.gator_suites import Key, add_tests, is_suite, key_of
@@ -43,6 +44,9 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
     given = list(documents)
     templates = [d for d in given if gatekeeper.is_template(d)]
     constraints = [d for d in given if gatekeeper.is_constraint(d)]
+    crds = [d for d in given if d.at(("kind",)) == "CustomResourceDefinition"]
+    names = ResourceScopes.of(d.value for d in crds)
+    definitions = {(str(d.at(("spec", "group"))), str(d.at(("spec", "names", "kind")))): d.value for d in crds}
     told: list[ImportNote] = []
     made: list[Converted] = []
     folders: dict[Key, tuple[Converted, str]] = {}
@@ -53,7 +57,7 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
         unique = {stem: d for d, stem in zip(reversed(mine), reversed(stems), strict=True)}
         bound = [(stem, unique[stem]) for stem in dict.fromkeys(stems)]
         with _wrong_types_told(template, told):
-            one, notes = gatekeeper.converted(template, bound)
+            one, notes = gatekeeper.converted(template, bound, names)
             told += notes
             if one is None:
                 continue
@@ -63,7 +67,7 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
             told += _renamed(mine, stems)
     for document in filter(is_suite, given):
         with _wrong_types_told(document, told):
-            told += add_tests(document, folders, read)
+            told += add_tests(document, folders, definitions, read)
     return imported(made, told, len(templates))
 
 

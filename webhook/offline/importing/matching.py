@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.dryrun.requests import ResourceScopes
@@ -23,16 +24,35 @@ def operations_of(given: list[str] | None) -> list[str]:
     return [ANY] if given and ANY in given else list(given or OPERATIONS)
 
 
-def bound_rules(match: Mapping[str, Any], operations: list[str]) -> list[Object]:
+def bound_rules(match: Mapping[str, Any], operations: list[str], names: ResourceScopes) -> list[Object]:
     """Return the resource rules for the kinds of a match; all resources where it names none."""
     rows = [row for row in match.get("kinds") or () if isinstance(row, dict)]
-    return [_rule(row, match, operations) for row in rows or [{}]]
+    return [_rule(row, match, operations, names) for row in rows or [{}]]
 
 
-def _rule(row: Mapping[str, Any], match: Mapping[str, Any], operations: list[str]) -> Object:
-    groups, kinds = (list(row.get(field) or [ANY]) for field in ("apiGroups", "kinds"))
-    names = ResourceScopes()
-    resources = [ANY] if ANY in kinds else [names.of_kind(GroupVersionKind(groups[0], "", kind)) for kind in kinds]
+def guesses(match: Mapping[str, Any], names: ResourceScopes) -> Iterator[tuple[Path, str]]:
+    """Yield where in a match a kind stands whose resource is a guess, and why."""
+    for i, row in enumerate(match.get("kinds") or ()):
+        groups, kinds = _named(row) if isinstance(row, dict) else ([], [])
+        for j, kind in enumerate(kinds if ANY not in kinds else ()):
+            if not names.known(groups, kind):
+                (guess,) = _resources(groups, kind, names)
+                yield ("kinds", i, "kinds", j), f"{guess} is a guess: no CRD among the files defines {kind}"
+
+
+def _named(row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    return list(row.get("apiGroups") or [ANY]), list(row.get("kinds") or [ANY])
+
+
+def _resources(groups: list[str], kind: str, names: ResourceScopes) -> list[str]:
+    """Return the resources of a kind: those that are known, else the English plural."""
+    return names.known(groups, kind) or [names.of_kind(GroupVersionKind(groups[0], "", kind))]
+
+
+def _rule(row: Mapping[str, Any], match: Mapping[str, Any], operations: list[str], names: ResourceScopes) -> Object:
+    groups, kinds = _named(row)
+    found = [ANY] if ANY in kinds else [resource for kind in kinds for resource in _resources(groups, kind, names)]
+    resources = list(dict.fromkeys(found))
     rule: Object = {"apiGroups": groups, "apiVersions": [ANY], "operations": operations, "resources": resources}
     if (scope := match.get("scope") or ANY) != ANY:
         rule["scope"] = scope

@@ -73,7 +73,7 @@ _command(
 )
 _command(
     "gatekeeper",
-    ("gatekeeper.sh",),
+    ("gatekeeper.sh", "CustomResourceDefinition"),
     from_gatekeeper,
     OF_GATEKEEPER,
     "Import Gatekeeper's ConstraintTemplates in CEL from PATHS, with constraints and gator suites, as a folder for "
@@ -113,7 +113,7 @@ def _import(
 
 
 def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: list[Diagnostic]) -> Iterator[Document]:
-    """Yield the documents of the files that speak of the project at all; collects what cannot be read."""
+    """Yield the documents of the files that have one of the words; collects what cannot be read."""
     for path in dict.fromkeys(file for given in paths for file in _files(given)):
         try:
             text = text_of(path, str(path))
