@@ -290,6 +290,43 @@ def test_a_test_of_a_custom_kind_has_its_definition(here):
     assert "1 passed, 0 failed" in invoke(suites_command, "policies").stdout
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "why"),
+    [
+        ("constraints.gatekeeper.sh/v1beta1", "Another", "its ConstraintTemplate is not among the files"),
+        ("config.gatekeeper.sh/v1alpha1", "Config", "there are no settings for all policies; write selectors"),
+        ("mutations.gatekeeper.sh/v1", "Assign", "rewrite it as a MutatingAdmissionPolicy"),
+        ("expansion.gatekeeper.sh/v1beta1", "ExpansionTemplate", "set the annotation sluice.dev/expand"),
+        ("externaldata.gatekeeper.sh/v1beta1", "Provider", "the API server has no external data"),
+        ("syncset.gatekeeper.sh/v1alpha1", "SyncSet", "a policy of the API server reads no other objects"),
+        ("templates.gatekeeper.sh/v1", "Another", "only ConstraintTemplate is imported"),
+        ("new.gatekeeper.sh/v1", "Another", "it has no counterpart"),
+        ("status.gatekeeper.sh/v1beta1", "ConstraintPodStatus", ""),
+        ("test.gatekeeper.sh/v1alpha1", "Suite", ""),
+    ],
+)
+def test_what_has_no_counterpart_is_told(here, api_version, kind, why):
+    """Whole objects were left behind without a word; what Gatekeeper itself writes is none of the input."""
+    obj = f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: x}}}}\n"
+    Path("library/other.yaml").write_text(obj)
+    done = run()
+    told = f"library/other.yaml:1:1: not imported: {kind} x: {why}"
+    assert (done.exit_code, told in done.stdout) == (exits.FAILED if why else exits.PASSED, bool(why)), done
+    Path("only").mkdir()
+    Path("only/other.yaml").write_text(obj)
+    alone = invoke(import_command, "gatekeeper", "only")
+    assert (alone.exit_code, f"{kind} x: {why}" in alone.stdout) == (
+        (exits.FAILED, True) if why else (exits.NOTHING_TO_RUN, False)
+    ), alone
+
+
+def test_mutators_are_counted(here):
+    """They are policies too, as those of Kyverno that stay behind."""
+    mutator = "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: x}}\n"
+    Path("library/other.yaml").write_text(mutator)
+    assert "imported 1 of 2 policies" in run().stdout
+
+
 def test_match_conditions_go_over(here):
     """A template's own condition is the policy's: what it leaves out is not matched."""
     condition = "        matchCondition: [{name: small, expression: object.spec.?replicas.orValue(1) < 4}]\n"
@@ -387,3 +424,23 @@ def test_a_schema_without_types_gets_them(here):
     assert (found["type"], found["properties"]["names"]["type"]) == ("object", "array")
     assert found["properties"]["names"]["items"] == {"x-kubernetes-preserve-unknown-fields": True}
     assert found["properties"]["limits"]["type"] == "object"
+
+
+@pytest.mark.parametrize(
+    ("assertions", "told"),
+    [
+        ("[{violations: 1}]", ""),
+        ("[{violations: yes, message: at most 3}, {violations: 1}]", ""),
+        ("[{violations: no, message: gone}, {violations: yes, message: at most 3}]", "only the message 'at most 3' is"),
+        ("[{violations: 2}]", "one violation is expected, not 2"),
+        ("[{violations: 2, message: at most}]", "one violation is expected, not 2"),
+        ("[{violations: yes}, {message: at most}, {message: most 3}]", "only the message 'at most' is expected"),
+    ],
+)
+def test_what_assertions_say_beyond_a_case_is_told(here, assertions, told):
+    """A case expects one denial with one message: a count, and further messages, were dropped without a word."""
+    text = SUITE.replace("[{violations: yes, message: at most 3}]", assertions)
+    Path("library/suite.yaml").write_text(text)
+    done = run()
+    line = f"library/suite.yaml:10:5: imported, differs: replicas: many: {told}"
+    assert (done.exit_code, line in done.stdout) == (exits.FAILED if told else exits.PASSED, bool(told)), done

@@ -11,14 +11,18 @@ from typing import Any, Final
 from webhook.diagnostics import Place
 from webhook.documents import Document, Path
 from webhook.offline.dryrun.requests import ResourceScopes
+from webhook.offline.importing.gator_suites import GATOR
 from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
 from webhook.offline.importing.matching import bound_rules, guesses, operations_of, selectors, unsupported
 from webhook.offline.importing.parameters import ANYTHING, defaulted, structural
 from webhook.policy.loading.list_items import below
-from webhook.policy.loading.policy_kinds import BINDING, GROUP, VALIDATING
+from webhook.policy.loading.policy_kinds import BINDING, EXPAND, GROUP, VALIDATING
 
 TEMPLATES: Final = "templates.gatekeeper.sh"
 CONSTRAINTS: Final = "constraints.gatekeeper.sh"
+MUTATIONS: Final = "mutations.gatekeeper.sh"
+OWN: Final = frozenset({"status.gatekeeper.sh", GATOR})
+"""Groups of what Gatekeeper writes itself, and of suites, which are read elsewhere."""
 ENGINE: Final = "K8sNativeValidation"
 PARAM_VERSION: Final = "v1beta1"
 GIVEN: Final = {
@@ -30,6 +34,16 @@ ACTIONS: Final = {"deny": "Deny", "warn": "Warn", "dryrun": "Audit"}
 POINTS: Final = frozenset({"*", "vap.k8s.io", "validation.gatekeeper.sh"})
 """Where scoped actions act on an admission review."""
 TARGET: Final = frozenset({"target", "code", "rego", "libs", "operations"})
+NOT_CEL: Final = {
+    CONSTRAINTS: "its ConstraintTemplate is not among the files",
+    TEMPLATES: "only ConstraintTemplate is imported",
+    "config.gatekeeper.sh": "there are no settings for all policies; write selectors into the bindings",
+    MUTATIONS: "rewrite it as a MutatingAdmissionPolicy",
+    "expansion.gatekeeper.sh": f"set the annotation {EXPAND} on policies for Pods",
+    "externaldata.gatekeeper.sh": "the API server has no external data",
+    "syncset.gatekeeper.sh": "a policy of the API server reads no other objects",
+}
+"""Why the objects of a group are not imported, unless they are used by what is."""
 SOURCE: Final = frozenset({"validations", "failurePolicy", "matchCondition", "variables", "generateVAP"})
 
 
@@ -41,6 +55,23 @@ def is_template(document: Document) -> bool:
 def is_constraint(document: Document) -> bool:
     """Return whether a document is a constraint, of whatever template."""
     return _group(document) == CONSTRAINTS
+
+
+def constraint_kind(template: Document) -> str:
+    """Return the kind of the constraints of a template."""
+    return str(template.at(("spec", "crd", "spec", "names", "kind")))
+
+
+def is_mutator(document: Document) -> bool:
+    """Return whether a document is one of Gatekeeper's mutations."""
+    return _group(document) == MUTATIONS
+
+
+def left_out(document: Document) -> str:
+    """Return why an object of Gatekeeper is not imported; nothing for what it writes itself, and for other objects."""
+    group = _group(document)
+    ours = group.endswith(".gatekeeper.sh") and group not in OWN
+    return NOT_CEL.get(group, "it has no counterpart") if ours else ""
 
 
 def converted(
@@ -118,7 +149,7 @@ def _policy(template: Document, source: Document, rules: list[Object]) -> Docume
     given = [{"name": n, "expression": e} for n, e in GIVEN.items() if _mentions(source.value, f"variables.{n}")]
     spec: Object = {
         "failurePolicy": source.value.get("failurePolicy") or "Fail",
-        "paramKind": {"apiVersion": f"{CONSTRAINTS}/{PARAM_VERSION}", "kind": _kind(template)},
+        "paramKind": {"apiVersion": f"{CONSTRAINTS}/{PARAM_VERSION}", "kind": constraint_kind(template)},
         "matchConstraints": {"resourceRules": _unique(rules)},
     }
     if conditions := source.value.get("matchCondition"):
@@ -147,7 +178,7 @@ def _shifted(path: Path, by: int) -> Path:
 
 def _crd(template: Document) -> Document:
     """Return the CRD of a template's constraints, as parameters of the policy."""
-    kind = _kind(template)
+    kind = constraint_kind(template)
     properties = {"parameters": _schema(template), "match": ANYTHING, "enforcementAction": {"type": "string"}}
     properties["scopedEnforcementActions"] = {"type": "array", "items": ANYTHING}
     whole = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
@@ -206,10 +237,6 @@ def _actions(spec: Mapping[str, Any]) -> list[str]:
     here = [row for row in rows if POINTS & {p.get("name") for p in row.get("enforcementPoints") or ()}]
     found = [ACTIONS[row["action"]] for row in here if row.get("action") in ACTIONS]
     return [a for a in dict.fromkeys(found) if a != "Warn" or "Deny" not in found]
-
-
-def _kind(template: Document) -> str:
-    return str(template.at(("spec", "crd", "spec", "names", "kind")))
 
 
 def _group(document: Document) -> str:

@@ -55,6 +55,7 @@ def add_tests(
                     ImportNote(place, Fate.LEFT_OUT, what, f"a test with {unusual[0]} is not an admission review")
                 )
                 continue
+            told += _differences(suite, i, test)
             made = [_defined(test, definitions) for test in _cases(suite, i, test, into, read)]
         except SourceError as error:
             told.append(ImportNote(place, Fate.LEFT_OUT, what, error.diagnostics[0].message))
@@ -93,19 +94,42 @@ def _defined(test: ForeignTest, definitions: Mapping[Kind, Object]) -> ForeignTe
 
 def _expects(case: Object, actions: list[str]) -> Iterator[Object]:
     """Yield what the assertions of a case stand for: a violation is what the constraint's action makes of it."""
-    assertions = [a for a in case.get("assertions") or () if isinstance(a, dict)]
-    violated = [a for a in assertions if a.get("violations", "yes") not in ("no", False, 0)]
+    violated, messages = _violated(case)
     if not violated:
         yield {"allowed": True}
         yield {"matched": False}
         return
-    message = str(violated[0].get("message") or "")
+    message = next(iter(messages), "")
     if "Deny" in actions:
         yield {"allowed": False, **({"message": message} if message else {})}
     elif "Warn" in actions:
         yield {"warnings": [message]}
     else:
         yield {"auditAnnotations": {FAILURE_KEY: message}}
+
+
+def _violated(case: Object) -> tuple[list[Object], list[str]]:
+    """Return the assertions of a case that expect violations, and the messages that they expect."""
+    violated = [a for a in _assertions(case) if a.get("violations", "yes") not in ("no", False, 0)]
+    return violated, [str(a["message"]) for a in violated if a.get("message")]
+
+
+def _assertions(case: Object) -> list[Object]:
+    return [a for a in case.get("assertions") or () if isinstance(a, dict)]
+
+
+def _differences(suite: Document, at: int, test: Object) -> Iterator[ImportNote]:
+    """Yield what the assertions of the cases say beyond one violation with one message."""
+    for i, case in enumerate(test.get("cases") or ()):
+        violated, messages = _violated(case)
+        if case.get("skip") or not violated:
+            continue
+        place, what = suite.place(("tests", at, "cases", i)), f"{test.get('name')}: {case.get('name')}"
+        for count in (a.get("violations") for a in violated):
+            if isinstance(count, int) and count > 1:
+                yield ImportNote(place, Fate.DIFFERS, what, f"one violation is expected, not {count}")
+        if messages and len([a for a in _assertions(case) if a.get("message")]) > 1:
+            yield ImportNote(place, Fate.DIFFERS, what, f"only the message {messages[0]!r} is expected")
 
 
 def _path(folder: Path, name: Any) -> Path:

@@ -51,7 +51,7 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
     made: list[Converted] = []
     folders: dict[Key, tuple[Converted, str]] = {}
     for template in templates:
-        kind = template.at(("spec", "crd", "spec", "names", "kind"))
+        kind = gatekeeper.constraint_kind(template)
         mine = [d for d in constraints if d.at(("kind",)) == kind]
         stems = _stems(mine)
         unique = {stem: d for d, stem in zip(reversed(mine), reversed(stems), strict=True)}
@@ -68,7 +68,18 @@ def from_gatekeeper(documents: Iterable[Document], read: Read) -> Import:
     for document in filter(is_suite, given):
         with _wrong_types_told(document, told):
             told += add_tests(document, folders, definitions, read)
-    return imported(made, told, len(templates))
+    told += _left_out(given, set(map(gatekeeper.constraint_kind, templates)))
+    return imported(made, told, len(templates) + sum(map(gatekeeper.is_mutator, given)))
+
+
+def _left_out(given: Iterable[Document], kinds: set[str]) -> Iterator[ImportNote]:
+    """Yield a note for each object that is no template, and no constraint of the kinds that templates define."""
+    for document in given:
+        kind = str(document.at(("kind",)))
+        used = gatekeeper.is_template(document) or (gatekeeper.is_constraint(document) and kind in kinds)
+        if not used and (why := gatekeeper.left_out(document)):
+            what = f"{kind} {document.at(('metadata', 'name'))}"
+            yield ImportNote(document.place(), Fate.LEFT_OUT, what, why)
 
 
 @contextmanager

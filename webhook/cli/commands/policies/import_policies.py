@@ -98,7 +98,7 @@ def _import(
     made = make(given, read)
     if wrong:
         click.echo(SourceError(wrong).render(), err=True)
-    if not made.policies:
+    if not made.policies and not made.told:
         click.echo(f"sluice import {name}: no policies of {name.capitalize()} in these files", err=True)
         sys.exit(exits.BAD_INPUT if wrong else exits.NOTHING_TO_RUN)
     kept = [path for path in _written(made, folder, force=force) if path is not None]
