@@ -79,6 +79,17 @@ CONFIGURATIONS = {
     "blocking": f"{PLAIN}waitForPodsReady: {{timeout: 5m, blockAdmission: true}}\n"
     "featureGates: {PartialAdmission: false}\n",
 }
+AROUND = {
+    "limit-ranges": "{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: red},"
+    " spec: {limits: [{type: Container, default: {nvidia.com/gpu: 2}}]}}\n",
+    "runtime-classes": "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: vm}, handler: vm,"
+    " overhead: {podFixed: {nvidia.com/gpu: 2}}}\n",
+    "queues": "{apiVersion: kueue.x-k8s.io/v1alpha1, kind: Cohort, metadata: {name: all}, spec: {parent: top}}\n"
+    "---\n{apiVersion: kueue.x-k8s.io/v1alpha1, kind: Cohort, metadata: {name: top}, spec: {resourceGroups: ["
+    "{coveredResources: [nvidia.com/gpu], flavors: [{name: a100, resources: [{name: nvidia.com/gpu, nominalQuota: 1}"
+    "]}]}]}}\n",
+}
+"""What else decides, by the file that it goes to."""
 PROCESS = "health: {healthProbeBindAddress: ':8081'}\nleaderElection: {leaderElect: true}\n"
 
 
@@ -127,6 +138,30 @@ def test_the_repository_decides_as_the_input_does(configuration, monkeypatch):
     assert linted.exit_code == 0, linted.stdout
 
 
+@pytest.mark.parametrize("file", AROUND)
+def test_what_is_around_the_queues_decides_too(file, monkeypatch):
+    """Limits of namespaces, overheads of runtimes and Cohorts of the first version: the repository had none of them."""
+    job = JOB.replace("TEAM", "red").replace("AGE", "1")
+    plain, vm = "resources: {limits: {nvidia.com/gpu: 1}}", "runtimeClassName: vm\n      restartPolicy"
+    asks = {"queues": {}, "limit-ranges": {plain: "resources: {}"}, "runtime-classes": {"restartPolicy": vm}}[file]
+    for old, new in asks.items():
+        job = job.replace(old, new)
+    sizes = "".join(job.replace("NAME", f"pods-{pods}").replace("PODS", str(pods)) for pods in range(1, 12))
+    Path("jobs.yaml").write_text(sizes)
+    Path("plain.yaml").write_text(objects())
+    Path("kueue.yaml").write_text(f"{objects()}---\n{AROUND[file]}")
+    before = decisions("-f", "kueue.yaml", "-f", "jobs.yaml")
+    assert before != decisions("-f", "plain.yaml", "-f", "jobs.yaml")
+    done = invoke(import_command, "kueue", "kueue.yaml", "-o", "made")
+    assert done.exit_code == exits.PASSED, done.stdout + done.stderr
+    assert Path(f"made/cluster/{file}.yaml").is_file()
+    monkeypatch.chdir("made")
+    assert decisions("-f", "cluster", "-f", "../jobs.yaml") == before
+    linted = invoke(lint_command, "policies", "cluster")
+    assert "0 errors" in linted.stdout or linted.exit_code == 0, linted.stdout
+    assert invoke(suites_command).exit_code == 0
+
+
 @pytest.mark.parametrize("configuration", [text for text in CONFIGURATIONS.values() if text])
 def test_serve_has_the_settings_of_kueue(configuration):
     """What `.sluice.yaml` names comes to the very settings of the Configuration."""
@@ -142,7 +177,10 @@ def test_serve_has_the_settings_of_kueue(configuration):
 
 def test_what_is_written_is_for_people():
     """Nothing of what only the cluster knows, the stored version, and a Namespace only where a LocalQueue is."""
-    Path("kueue.yaml").write_text(objects() + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n")
+    Path("kueue.yaml").write_text(
+        objects() + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n"
+        "---\napiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: other}\nspec: {limits: []}\n"
+    )
     assert invoke(import_command, "kueue", "kueue.yaml").exit_code == exits.PASSED
     texts = {path.name: path.read_text() for path in Path("cluster").iterdir()}
     assert set(texts) == {"flavors.yaml", "queues.yaml", "local-queues.yaml", "namespaces.yaml"}
@@ -268,11 +306,11 @@ def test_a_local_queue_without_a_namespace_is_in_the_default_one(monkeypatch):
 
 
 def test_an_object_of_another_version_is_told():
-    """A Cohort of an old Kueue has other fields, and no CRD of Sluice serves it: it was written as it is."""
-    cohort = "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\nmetadata: {name: all}\nspec: {parent: top}\n---\n"
-    Path("kueue.yaml").write_text(cohort + objects())
+    """It may have other fields, and no CRD of Sluice serves it: it was written as it is."""
+    check = "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: AdmissionCheck\nmetadata: {name: all}\n---\n"
+    Path("kueue.yaml").write_text(check + objects())
     done = invoke(import_command, "kueue", "kueue.yaml")
     assert done.exit_code == exits.FAILED
-    told = "kueue.yaml:1:13: not imported: Cohort all: version v1alpha1 is not read, only v1beta2 and v1beta1"
+    told = "kueue.yaml:1:13: not imported: AdmissionCheck all: version v1alpha1 is not read, only v1beta2 and v1beta1"
     assert told in done.stdout.splitlines()
-    assert "kind: Cohort" not in Path("cluster/queues.yaml").read_text()
+    assert not Path("cluster/checks.yaml").exists()

@@ -35,6 +35,13 @@ def live(control_plane, namespace, tmp_path, monkeypatch):
     install(control_plane, *(made for made in definitions() if made["metadata"]["name"] not in names))
     found = [copy.deepcopy(d.value) for d in documents.read(RECORDED.read_text(), RECORDED.name)]
     objects = [obj for obj in found if obj["kind"] in KINDS]
+    spec = {"limits": [{"type": "Container", "default": {"cpu": 4}}]}
+    objects.append(
+        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": namespace}, "spec": spec}
+    )
+    objects.append(
+        {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "vm"}, "handler": "vm"}
+    )
     for obj in objects:
         obj["metadata"].pop("finalizers", None)
         if obj["kind"] == "LocalQueue":
@@ -64,6 +71,9 @@ def test_a_live_kueue_is_imported(live, monkeypatch):
     assert {"name": "main", "namespace": namespace} in local  # beside those of other tests
     flavor, queues = (Path(f"cluster/{name}.yaml").read_text() for name in ("flavors", "queues"))
     assert ("name: f" in flavor, "name: cq" in queues, "managedFields" in flavor + queues) == (True, True, False)
+    limits = [found.value["metadata"] for found in documents.read(Path("cluster/limit-ranges.yaml").read_text())]
+    assert {"name": "l", "namespace": namespace} in limits
+    assert "name: vm" in Path("cluster/runtime-classes.yaml").read_text()
     config = load(Path(".sluice.yaml"), {}, {})
     assert (config.queue_rules, config.queues.fair_sharing is not None) == (("kueue-fair",), True)
     assert invoke(lint_command, ".").exit_code == exits.PASSED

@@ -16,6 +16,8 @@ from webhook.kube.well_known import KUEUE
 Fields = dict[str, Any]
 REVIEW: Final = "apiextensions.k8s.io/v1"
 VERSIONED: Final = frozenset(k.kind for k in KINDS if k.group == KUEUE)
+FIRST: Final = "v1alpha1"
+"""The version of Cohorts before v1beta1, which no CRD serves."""
 OLD_WORDS: Final = {("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")}
 SOURCES: Final = {
     "kueue.x-k8s.io/workloadpriorityclass": (KUEUE, "WorkloadPriorityClass"),
@@ -40,9 +42,18 @@ def convert(objects: Iterable[Mapping[str, Any]], desired: str) -> list[Fields]:
 
 
 def as_stored(obj: Fields) -> Fields:
-    """Return an object of an older version in the stored one; others stay. Raises ConversionError."""
-    if obj.get("apiVersion") == f"{KUEUE}/{OLD}" and obj.get("kind") in VERSIONED:
+    """Return an object of an older version in the stored one, of v1alpha1 a Cohort; others stay.
+
+    Raises ConversionError.
+    """
+    kind, version = obj.get("kind"), obj.get("apiVersion")
+    if version == f"{KUEUE}/{OLD}" and kind in VERSIONED:
         return _one(obj, f"{KUEUE}/{STORED}")
+    if version == f"{KUEUE}/{FIRST}" and kind == "Cohort":
+        spec = obj.get("spec")
+        if isinstance(spec, Mapping):
+            spec = {("parentName" if field == "parent" else field): value for field, value in spec.items()}
+        return {**obj, "apiVersion": f"{KUEUE}/{STORED}", "spec": spec}
     return obj
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.api.crds.kinds import KINDS
 from webhook.cli.live.connection import with_store
 from webhook.cli.live.session import listed
-from webhook.cluster.api.kinds import PRIORITY_CLASS
+from webhook.cluster.api.kinds import LIMIT_RANGE, PRIORITY_CLASS, RUNTIME_CLASS
 from webhook.cluster.api.live_store import LiveStore
 from webhook.documents import Document
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind
@@ -20,7 +20,7 @@ PLACE: Final = "the cluster"
 
 
 def documents(kubeconfig: Path | None, context: str | None) -> list[Document]:
-    """Read queues, flavors, checks, priorities, Namespaces and Kueue's ConfigMap; Workloads are left out.
+    """Read queues, flavors, checks, classes, Namespaces, LimitRanges and Kueue's ConfigMap; Workloads are left out.
 
     Raises ValueError where no cluster can be reached, StoreError where it refuses to answer.
     """
@@ -29,6 +29,7 @@ def documents(kubeconfig: Path | None, context: str | None) -> list[Document]:
 
 async def _read(store: LiveStore) -> list[Document]:
     ours = [GroupVersionKind(k.group, k.versions[0].name, k.kind) for k in KINDS if k.kind != "Workload"]
-    found = [obj for gvk in (*ours, NAMESPACE, PRIORITY_CLASS) for obj in await listed(store, gvk)]
+    around = (NAMESPACE, LIMIT_RANGE, PRIORITY_CLASS, RUNTIME_CLASS)
+    found = [obj for gvk in (*ours, *around) for obj in await listed(store, gvk)]
     found += await listed(store, CONFIG_MAP, labels=OF_KUEUE)
     return [Document(obj, PLACE) for obj in found]

@@ -39,11 +39,19 @@ FILES: Final = {
     "MultiKueueCluster": "checks",
     "WorkloadPriorityClass": "priorities",
     "PriorityClass": "priorities",
+    "RuntimeClass": "runtime-classes",
     "Namespace": "namespaces",
+    "LimitRange": "limit-ranges",
 }
 """Kinds that go over, and the file of each, in the order in which they are written."""
-GROUPS: Final = {"PriorityClass": "scheduling.k8s.io", "Namespace": ""}
+GROUPS: Final = {
+    "PriorityClass": "scheduling.k8s.io",
+    "RuntimeClass": "node.k8s.io",
+    "Namespace": "",
+    "LimitRange": "",
+}
 """The groups of the kinds that are not Kueue's."""
+OF_NAMESPACES: Final = ("LocalQueue", "LimitRange")
 DEFAULT_NAMESPACE: Final = "default"
 BUILT_IN: Final = "system-"
 """The first letters of PriorityClasses that each cluster has."""
@@ -110,13 +118,18 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
         elif (obj := _cleaned(document, told)) is not None:
             kept[obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = document, obj
     wanted = {namespace for kind, namespace, _ in kept if kind == "LocalQueue"}
-    kept = {key: value for key, value in kept.items() if key[0] != "Namespace" or key[2] in wanted}
+    kept = {key: value for key, value in kept.items() if _space(*key) in (None, *wanted)}
     for document, obj in kept.values():
         told += _unsupported(document, obj)
     files = _by_file(obj for _, obj in kept.values())
     if configuration is not None:
         files[CONFIGURATION] = (configuration,)
     return KueueSetup(files, settings, tuple(sorted(set(told))))
+
+
+def _space(kind: str, namespace: str, name: str) -> str | None:
+    """Return the namespace that an object is about; None for one that is there for all."""
+    return name if kind == "Namespace" else namespace if kind == "LimitRange" else None
 
 
 def _by_file(objects: Iterable[Object]) -> dict[str, tuple[Object, ...]]:
@@ -150,17 +163,18 @@ def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
         return None
     if kind == "PriorityClass" and name.startswith(BUILT_IN):
         return None
-    if group == KUEUE and version not in (STORED, OLD):
-        why = f"version {version} is not read, only {STORED} and {OLD}"
-        told.append(ImportNote(document.place(("apiVersion",)), Fate.LEFT_OUT, f"{kind} {name}", why))
-        return None
-    try:
-        value = as_stored(value)
-    except ConversionError as error:
-        told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
-        return None
+    if group == KUEUE:
+        try:
+            value = as_stored(value)
+        except (ConversionError, TypeError, AttributeError, ValueError, LookupError) as error:
+            told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
+            return None
+        if value["apiVersion"] != f"{KUEUE}/{STORED}":
+            why = f"version {version} is not read, only {STORED} and {OLD}"
+            told.append(ImportNote(document.place(("apiVersion",)), Fate.LEFT_OUT, f"{kind} {name}", why))
+            return None
     metadata = _metadata(value["metadata"])
-    if kind == "LocalQueue":  # as `plan` reads it: a file may leave the namespace to `kubectl apply -n`
+    if kind in OF_NAMESPACES:  # as `plan` reads it: a file may leave the namespace to `kubectl apply -n`
         metadata = {"namespace": DEFAULT_NAMESPACE, **metadata}
     head = {"apiVersion": value["apiVersion"], "kind": kind, "metadata": metadata}
     inner = {key: item for key, item in value.items() if key not in (*head, "status")}

@@ -28,7 +28,8 @@ EXAMPLES: Final = """\b
 Examples:
   sluice import kueue --live --to gpu-policies
   kubectl get cq,lq,rf,cohorts,ac,workloadpriorityclasses,ns -A -oyaml > k.yaml
-  sluice import kueue k.yaml manager-config.yaml --to gpu-policies
+  kubectl get limitranges,priorityclasses,runtimeclasses -A -oyaml > around.yaml
+  sluice import kueue k.yaml around.yaml manager-config.yaml --to gpu-policies
 """
 LIVE: Final = "live"
 NO_CONFIGURATION: Final = (
