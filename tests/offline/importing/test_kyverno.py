@@ -22,7 +22,9 @@ spec:
   validations:
   - expression: "!object.spec.?hostNetwork.orValue(false)"
     message: no-host-network keeps Pods off the network of their node
+  autogen: {{podControllers: {{controllers: [cronjobs, deployments, jobs, statefulsets]}}}}
 """
+AUTOGEN = "  autogen: {podControllers: {controllers: [cronjobs, deployments, jobs, statefulsets]}}\n"
 MUTATING = f"""apiVersion: policies.kyverno.io/v1beta1
 kind: MutatingPolicy
 metadata: {{name: add-team}}
@@ -166,13 +168,52 @@ def test_what_is_not_mechanical_is_told_at_its_place(here, old, new, told):
     assert done.stdout.startswith("library/policy.yaml:")
 
 
-def test_a_policy_that_looks_into_some_controllers_is_told(here):
-    """There is no such choice here: every job kind is looked at, and that is said."""
-    text = VALIDATING.replace("  validations:", "  autogen: {podControllers: {controllers: [jobs]}}\n  validations:")
-    Path("library/policy.yaml").write_text(text)
+@pytest.mark.parametrize(
+    ("autogen", "told", "expanded"),
+    [
+        (AUTOGEN, [], True),
+        ("", ["daemonsets, replicasets are not"], True),
+        (AUTOGEN.replace("cronjobs, ", ""), ["Kyverno excludes cronjobs; Sluice"], True),
+        (
+            "  autogen: {podControllers: {controllers: [jobs]}}\n",
+            ["excludes cronjobs, deployments, statefulsets;"],
+            True,
+        ),
+        ("  autogen: {podControllers: {controllers: [daemonsets]}}\n", ["daemonsets are not"], False),
+        (
+            "  autogen: {podControllers: {controllers: [jobs, daemonsets]}}\n",
+            ["excludes cronjobs, deployments, statefulsets;", "daemonsets are not"],
+            True,
+        ),
+        ("  autogen: {podControllers: {controllers: []}}\n", [], False),
+    ],
+)
+def test_controllers_that_kyverno_looks_into_and_others_are_told(here, autogen, told, expanded):
+    """Job kinds are looked into all or none, other controllers never: their pods are judged when they are created."""
+    Path("library/policy.yaml").write_text(VALIDATING.replace(AUTOGEN, autogen))
     done = run()
-    assert (done.exit_code, "library/policy.yaml:6:12: imported, differs: " in done.stdout) == (exits.FAILED, True)
-    assert "Kyverno excludes cronjobs, daemonsets, deployments" in done.stdout
+    notes = [
+        line for line in done.stdout.splitlines() if "imported, differs: ValidatingPolicy no-host-network: " in line
+    ]
+    assert [words in note for words, note in zip(told, notes, strict=True)] == [True] * len(told), done
+    assert ("pod-templates" in Path("policies/no-host-network/policy.yaml").read_text()) is expanded
+    assert all(note.startswith("library/policy.yaml:9:12: " if autogen else "library/policy.yaml:") for note in notes)
+
+
+@pytest.mark.parametrize("resources", ["pods, pods/ephemeralcontainers", "pods/ephemeralcontainers, pods"])
+def test_debug_containers_beside_pods_change_nothing(here, resources):
+    """Newer versions of Kyverno look into templates too where a policy is for both."""
+    Path("library/policy.yaml").write_text(VALIDATING.replace("resources: [pods]", f"resources: [{resources}]"))
+    done = run()
+    assert done.exit_code == exits.PASSED, done.stdout
+    assert "pod-templates" in Path("policies/no-host-network/policy.yaml").read_text()
+
+
+def test_a_policy_that_is_not_imported_does_not_differ(here):
+    """It stays behind: nothing else is told of it."""
+    text = VALIDATING.replace(AUTOGEN, "").replace("object.spec.?hostNetwork.orValue(false)", "object.spec ==")
+    Path("library/policy.yaml").write_text(text)
+    assert "imported, differs" not in run().stdout
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def imported(converted: Iterable[Converted], told: Iterable[ImportNote], policie
         except SourceError as error:
             notes += _refused(one, error.diagnostics)
             continue
+        notes += one.differs
         files = {name: [d.value for d in documents] for name, documents in one.files.items()}
         for name, tests in one.suites.items():
             ran = [_tried(test, bundles[name]) for test in tests]

@@ -88,6 +88,7 @@ def converted(
         return None, [ImportNote(place, Fate.LEFT_OUT, what, why) for place, why in obstacles]
     operations = operations_of(template.at((*source[:3], "operations")))
     told: list[ImportNote] = []
+    differs: list[ImportNote] = []
     files: dict[str, tuple[Document, ...]] = {}
     rules: list[Object] = []
     for stem, constraint in constraints:
@@ -97,7 +98,7 @@ def converted(
             continue
         match = constraint.at(("spec", "match")) or {}
         for path, why in guesses(match, names):
-            told.append(ImportNote(constraint.place(("spec", "match", *path)), Fate.DIFFERS, kept, why))
+            differs.append(ImportNote(constraint.place(("spec", "match", *path)), Fate.DIFFERS, kept, why))
         mine = _unique(bound_rules(match, operations, names))
         files[f"{stem}.yaml"] = _bound(constraint, name, mine, stem, _schema(template))
         rules += mine
@@ -108,12 +109,8 @@ def converted(
             else "no constraint uses it; add its constraints to the files"
         )
         return None, [*told, ImportNote(template.place(), Fate.LEFT_OUT, what, why)]
-    return Converted(
-        what,
-        name,
-        template.file,
-        {"policy.yaml": (_policy(template, below(template, source), rules), _crd(template)), **files},
-    ), told
+    files = {"policy.yaml": (_policy(template, below(template, source), rules), _crd(template)), **files}
+    return Converted(what, name, template.file, files, tuple(differs)), told
 
 
 def _source(template: Document) -> Path:

@@ -64,6 +64,7 @@ class Converted:
     """Policies that belong into one folder: documents by file name, in the order they are to be written.
 
     `what` is the kind and the name of the policy they were made from, whose places they keep, `file` where it stands.
+    `differs` is what is told of it if it is imported.
     `suites` are the tests, by the name of their suite; each is of the files that `tested` names, else of all.
     """
 
@@ -71,6 +72,7 @@ class Converted:
     name: str
     file: str
     files: dict[str, tuple[Document, ...]]
+    differs: tuple[ImportNote, ...] = ()
     suites: dict[str, list[ForeignTest]] = field(default_factory=dict)
     tested: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.documents import Document
+from webhook.jobs.kinds import BY_RESOURCE
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
 from webhook.policy.loading.policy_kinds import ANNOTATIONS, BINDING, EXPAND, GROUP
@@ -33,9 +34,10 @@ TAKEN: Final = (
 """Fields that are the API server's own."""
 DROPPED: Final = ("validationActions", "autogen", "evaluation", "webhookConfiguration")
 """Fields that are read here, or that only say how Kyverno works."""
-CONTROLLERS: Final = frozenset(
-    {"cronjobs", "daemonsets", "deployments", "jobs", "replicasets", "replicationcontrollers", "statefulsets"}
-)
+CONTROLLERS: Final = frozenset({"cronjobs", "daemonsets", "deployments", "jobs", "replicasets", "statefulsets"})
+JOBS: Final = CONTROLLERS & {resource for _, resource in BY_RESOURCE}
+"""Of these, the kinds that `sluice.dev/expand` looks into, beside all other job kinds."""
+PODS: Final = (["pods"], ["pods", "pods/ephemeralcontainers"])
 MOST_OF_A_NAME: Final = 63
 _QUALIFIED: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 NOT_CEL: Final = {
@@ -65,7 +67,7 @@ def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
     if reasons := list(_obstacles(document, kind)):
         return None, [ImportNote(document.place(path), Fate.LEFT_OUT, what, why) for path, why in reasons]
     spec = document.value["spec"]
-    made, told = {field: spec[field] for field in TAKEN if field in spec}, []
+    made = {field: spec[field] for field in TAKEN if field in spec}
     if isinstance(conditions := made.get("matchConditions"), list):
         made["matchConditions"] = _apart([_qualified(condition) for condition in conditions])
     if kind.startswith(NAMESPACED):
@@ -75,11 +77,11 @@ def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
     native = NATIVE[kind.removeprefix(NAMESPACED)]
     metadata = {key: document.value["metadata"][key] for key in ("name", "labels", "annotations")
                 if key in document.value["metadata"]}  # fmt: skip
-    if expands(spec):
+    wanted = controllers(spec)
+    if wanted & JOBS:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), EXPAND: ANNOTATIONS[EXPAND][0]}
-        if missing := sorted(CONTROLLERS - controllers(spec)):
-            why = f"Kyverno excludes {', '.join(missing)}; Sluice evaluates the pod templates of every job kind"
-            told.append(ImportNote(document.place(("spec", "autogen")), Fate.DIFFERS, what, why))
+    place = document.place(("spec", "autogen"))
+    differs = tuple(ImportNote(place, Fate.DIFFERS, what, why) for why in _other_controllers(wanted))
     policy = {"apiVersion": f"{GROUP}/v1", "kind": native, "metadata": metadata, "spec": made}
     if native == NATIVE["MutatingPolicy"]:
         made.setdefault("reinvocationPolicy", "Never")
@@ -89,9 +91,16 @@ def converted(document: Document) -> tuple[Converted | None, list[ImportNote]]:
         bound["validationActions"] = [a for a in actions if a != "Warn" or "Deny" not in actions]
     binding = {"apiVersion": f"{GROUP}/v1", "kind": f"{native}{BINDING}", "metadata": {"name": name}, "spec": bound}
     placed = Document(policy, document.file, document.lines, document.nodes, document.keys)
-    return Converted(
-        what, name, os.path.normpath(document.file), {"policy.yaml": (placed, Document(binding, document.file))}
-    ), told
+    files: dict[str, tuple[Document, ...]] = {"policy.yaml": (placed, Document(binding, document.file))}
+    return Converted(what, name, os.path.normpath(document.file), files, differs), []
+
+
+def _other_controllers(wanted: frozenset[str]) -> Iterator[str]:
+    """Yield what differs of the controllers whose pod templates Kyverno looks into."""
+    if (missing := sorted(JOBS - wanted)) and wanted & JOBS:
+        yield f"Kyverno excludes {', '.join(missing)}; Sluice evaluates the pod templates of every job kind"
+    if others := sorted(wanted - JOBS):
+        yield f"the pod templates of {', '.join(others)} are not evaluated; their pods are, when they are created"
 
 
 def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -121,28 +130,24 @@ def _obstacles(document: Document, kind: str) -> Iterator[tuple[tuple[str, ...],
         yield ("spec", "evaluation", "mutateExisting"), "it changes existing objects"
 
 
-def expands(spec: Object) -> bool:
-    """Return whether Kyverno looks into pod templates too: it does where a policy is for Pods and nothing else."""
-    match = spec["matchConstraints"]
+def controllers(spec: Object) -> frozenset[str]:
+    """Return the kinds whose pod templates Kyverno looks into: none where a policy is not for Pods and nothing else."""
+    named = _map(_map(spec.get("autogen")).get("podControllers")).get("controllers")
+    chosen = CONTROLLERS if named is None else CONTROLLERS & set(map(str, named))
+    return chosen if _for_pods(spec["matchConstraints"]) else frozenset()
+
+
+def _for_pods(match: Object) -> bool:
     rules = match.get("resourceRules")
     selectors = (_map(match.get(field)) for field in ("namespaceSelector", "objectSelector"))
     if match.get("excludeResourceRules") or any(any(selector.values()) for selector in selectors):
         return False
-    if (
-        not isinstance(rules, list)
-        or len(rules) != 1
-        or not isinstance(rules[0], dict)
-        or rules[0].get("resourceNames")
-    ):
+    if not isinstance(rules, list) or len(rules) != 1 or not isinstance(rules[0], dict):
         return False
-    whole = tuple(rules[0].get(field) for field in ("apiGroups", "apiVersions", "resources"))
-    return whole == ([""], ["v1"], ["pods"]) and bool(controllers(spec))
-
-
-def controllers(spec: Object) -> frozenset[str]:
-    """Return the kinds whose pod templates Kyverno looks into."""
-    named = _map(_map(spec.get("autogen")).get("podControllers")).get("controllers")
-    return CONTROLLERS if named is None else frozenset(map(str, named))
+    rule = rules[0]
+    core = (rule.get("apiGroups"), rule.get("apiVersions")) == ([""], ["v1"]) and not rule.get("resourceNames")
+    resources = rule.get("resources")
+    return core and isinstance(resources, list) and sorted(map(str, resources)) in PODS
 
 
 def within(match: Object, namespace: str) -> Object:
