@@ -20,6 +20,7 @@ from webhook.cli.commands.policies.explain import explain_command
 SUSPENDS = (ROOT / "policies" / "suspend-jobs" / "policy.yaml").read_text(encoding="utf-8")
 UNNAMED = job("train").replace("kueue.x-k8s.io/queue-name", "app")
 ANY = "[{apiGroups: ['*'], apiVersions: ['*'], resources: ['*'], operations: ['*']}]"
+WAITING = documents.dump(configuration(manageJobsWithoutQueueName=True))
 OF_GADGETS = validating("request.resource.resource == 'gadgetry' && request.namespace == ''", ANY)
 
 
@@ -41,8 +42,12 @@ CASES = {
         "allowed",
     ),
     "a definition that is known": Asked(OF_GADGETS, documents.dump(GADGET), (documents.dump(DEFINITION),), "allowed"),
-    "a Configuration as Kueue has it, without metadata": Asked(
-        SUSPENDS, UNNAMED, (documents.dump(configuration(manageJobsWithoutQueueName=True)),), "patched"
+    "a Configuration as Kueue has it, without metadata": Asked(SUSPENDS, UNNAMED, (WAITING,), "patched"),
+    "a Configuration in its ConfigMap": Asked(
+        SUSPENDS,
+        UNNAMED,
+        (documents.dump({**config_map("1"), "data": {"controller_manager_config.yaml": WAITING}}),),
+        "patched",
     ),
 }
 

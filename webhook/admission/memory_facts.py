@@ -20,9 +20,8 @@ from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 
 _WORKLOAD: Final = (KUEUE, "Workload")
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
-
-
-_CONFIGURATION: Final = ("config.kueue.x-k8s.io", "Configuration")
+_SETTINGS: Final = (("", "ConfigMap"), ("config.kueue.x-k8s.io", "Configuration"))
+"""Kinds that Kueue's settings stand in."""
 
 
 class MemoryFacts:
@@ -125,7 +124,7 @@ class MemoryFacts:
 
     def _configured(self) -> QueueSettings | None:
         if self._settings is None:
-            found = settings_among(self._objects.get(_CONFIGURATION, {}).values())
+            found = settings_among(obj for kind in _SETTINGS for obj in self._objects.get(kind, {}).values())
             self._settings = found or self._given_settings
         return self._settings
 

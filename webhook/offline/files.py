@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from webhook import documents
+from webhook.api.configuration.read import KEY, within
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.policy.loading.list_items import entries
@@ -49,7 +50,7 @@ def read_files(paths: Iterable[Path], root: Path | None = None) -> Files:
         name = shown(path, root)
         names.append(name)
         try:
-            found += documents.read(text_of(path, name), name)
+            found += _read(text_of(path, name), name)
         except SourceError as error:
             errors += error.diagnostics
     return Files(tuple(found), tuple(names), tuple(errors))
@@ -66,9 +67,22 @@ def read_stream(data: bytes, name: str) -> Files:
 def read_text(text: str, name: str) -> Files:
     """Read documents from a text, and collect what is wrong."""
     try:
-        return Files(tuple(documents.read(text, name)), (name,))
+        return Files(tuple(_read(text, name)), (name,))
     except SourceError as error:
         return Files((), (name,), tuple(error.diagnostics))
+
+
+def _read(text: str, name: str) -> list[Document]:
+    """Read documents. Raises SourceError, also for a Configuration in a ConfigMap that is no YAML."""
+    found = documents.read(text, name)
+    if KEY in text:
+        _read_within(found)
+    return found
+
+
+def _read_within(found: Iterable[Document]) -> None:
+    for document in (entry for whole in found for entry in entries(whole)):
+        within(document)
 
 
 def expand(path: Path) -> Iterator[Path]:
@@ -130,7 +144,8 @@ def write_whole(path: Path, data: bytes) -> None:
 def json_values(text: str) -> list[Any] | None:
     """Return the value of a text that is JSON, without its places; None where it is not, or YAML would refuse it.
 
-    So it is where a key is there twice, or values are nested deeper than `documents.MAX_DEPTH`.
+    So it is where a key is there twice, or values are nested deeper than `documents.MAX_DEPTH`, and where the
+    Configuration in a ConfigMap is no YAML.
     """
     if not text.lstrip().startswith(("{", "[")):
         return None
@@ -148,6 +163,10 @@ def json_values(text: str) -> list[Any] | None:
         return None
     # Behind each key stand a quote and a colon. Where texts have the two as well, or blanks are between, all are read.
     if (keys != text.count('":') or _BLANK.search(text)) and _has_key_twice(text):
+        return None
+    try:
+        _read_within([Document(value, "")] if KEY in text else [])
+    except SourceError:
         return None
     return [value]
 

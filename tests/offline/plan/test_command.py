@@ -252,6 +252,18 @@ def flavors(admitted):
     }
 
 
+CONFIGURATIONS = {
+    "bare": "\n---\napiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nSECTION\n",
+    "ConfigMap": "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: kueue-manager-config}\ndata:\n"
+    "  controller_manager_config.yaml: |\n    apiVersion: config.kueue.x-k8s.io/v1beta2\n    kind: Configuration\n"
+    "    SECTION\n",
+    "ConfigMap in a List": "\n---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n"
+    "  metadata: {name: kueue-manager-config}\n  data:\n    controller_manager_config.yaml: |\n"
+    "      {apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, SECTION}\n",
+}
+"""How Kueue's settings are found: as their file, and as they stand in a cluster."""
+
+
 @pytest.mark.parametrize(
     ("section", "decided"),
     [
@@ -261,13 +273,29 @@ def flavors(admitted):
         ("resources: {transformations: [{input: example.com/x, strategy: Replace}]}", "admitted"),
     ],
 )
-def test_a_configuration_of_kueue_counts(section, decided):
-    """Among the objects it says how requests are counted, as in `sluice serve --kueue-config`."""
-    configuration = f"\n---\napiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{section}\n"
+@pytest.mark.parametrize("form", CONFIGURATIONS)
+def test_a_configuration_of_kueue_counts(section, decided, form):
+    """Among the objects it says how requests are counted, as in `sluice serve --kueue-config`; in its ConfigMap too."""
+    configuration = CONFIGURATIONS[form].replace("SECTION", section)
     work = job("one", 1, "2026-01-15T09:00:00Z").replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 1, example.com/x: 1")
     assert "example.com/x" in work
     done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + work + configuration)
     assert f"1 {decided}" in done.output
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_a_configuration_that_is_no_yaml_is_told(suffix, tmp_path):
+    """At its place in the ConfigMap; other programs keep other files under the same key."""
+    text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: ]\n"
+    metadata = {"name": "kueue-manager-config"}
+    other = "apiVersion: config.jobset.x-k8s.io/v1alpha1\nkind: Configuration\nresources: 1\n"
+    for content, told in ((text, f"map.{suffix} (controller_manager_config.yaml):2:7: error[YAML001]"), (other, "")):
+        data = {"controller_manager_config.yaml": content}
+        config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        (tmp_path / f"map.{suffix}").write_text(json.dumps(config_map))
+        arguments = ["-f", str(tmp_path / f"map.{suffix}")]
+        done = CliRunner().invoke(plan, arguments)
+        assert (done.exit_code == 2, told in done.output) == (bool(told), True), done.output
 
 
 def test_names_in_brackets_are_shown_as_they_are(tmp_path):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from webhook import documents
 from webhook.api.compatibility.feature import FeatureState
 from webhook.api.compatibility.gates import FIXED, SAME
 from webhook.api.compatibility.kueue import KUEUE
@@ -33,6 +34,7 @@ from webhook.api.configuration.sections import (
     Transformation,
     WaitForPodsReady,
 )
+from webhook.diagnostics import SourceError
 from webhook.documents import Document, Path
 from webhook.jobs.kinds import KINDS
 from webhook.kube import quantity
@@ -41,6 +43,9 @@ from webhook.kube.well_known import NAMESPACE_NAME
 
 GROUP: Final = "config.kueue.x-k8s.io"
 KIND: Final = "Configuration"
+CONFIG_MAP: Final = "ConfigMap"
+KEY: Final = "controller_manager_config.yaml"
+"""Where Kueue's ConfigMap has the Configuration; other projects have theirs under the same key."""
 V1BETA1: Final = f"{GROUP}/v1beta1"
 VERSIONS: Final = (V1BETA1, f"{GROUP}/v1beta2")
 NO_WAITING: Final = "DisableWaitForPodsReady"
@@ -292,9 +297,30 @@ def effective(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_among(objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
-    """Return the settings of the last Configuration among objects, None where there is none."""
-    configurations = [obj for obj in objects if is_configuration(obj)]
-    return configuration_of(configurations[-1]) if configurations else None
+    """Return the settings of the last Configuration among objects, also in its ConfigMap; None where there is none."""
+    found = [inner for obj in objects if (inner := configuration_in(obj)) is not None]
+    return configuration_of(found[-1]) if found else None
+
+
+def configuration_in(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the Configuration that an object is, or has in it; None of others, and of a text that is no YAML."""
+    if is_configuration(obj):
+        return obj
+    if obj.get("kind") != CONFIG_MAP:
+        return None
+    try:
+        found = [d.value for d in within(Document(obj, ""))]
+    except SourceError:  # the reader of the file tells
+        return None
+    return next((value for value in found if isinstance(value, dict) and is_configuration(value)), None)
+
+
+def within(document: Document) -> list[Document]:
+    """Return the documents that Kueue's ConfigMap has in it; none of other objects. Raises SourceError."""
+    text = document.at(("data", KEY))
+    if document.at(("kind",)) != CONFIG_MAP or not isinstance(text, str):
+        return []
+    return documents.read(text, f"{document.file} ({KEY})")
 
 
 def is_configuration(obj: Mapping[str, Any]) -> bool:

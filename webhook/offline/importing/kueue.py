@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webhook import documents
 from webhook.api.compatibility import unsupported
-from webhook.api.configuration.read import KIND, VERSIONS, effective, from_configuration, of_queues
+from webhook.api.configuration.read import KIND, VERSIONS, effective, from_configuration, of_queues, within
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.conversion.convert import ConversionError, as_stored
 from webhook.api.crds.kinds import OLD, STORED
@@ -25,8 +24,6 @@ from webhook.policy.queue_rules.configured import KUEUE as CLASSIC
 
 FOLDER: Final = "cluster"
 CONFIGURATION: Final = f"{FOLDER}/kueue.yaml"
-KEY: Final = "controller_manager_config.yaml"
-"""Where Kueue's ConfigMap has the Configuration."""
 FILES: Final = {
     "ResourceFlavor": "flavors",
     "Topology": "flavors",
@@ -108,7 +105,7 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
     kept: dict[tuple[str, str, str], tuple[Document, Object]] = {}
     settings, configuration = None, None
     told: list[ImportNote] = []
-    for document in _unwrapped(given):
+    for document in (inner for whole in given for inner in (within(whole) or [whole])):
         if document.at(("kind",)) == KIND and document.at(("apiVersion",)) in VERSIONS:
             settings, reading = from_configuration(replace(document, value=of_queues(document.value)))
             if reading.findings:
@@ -142,16 +139,6 @@ def _by_file(objects: Iterable[Object]) -> dict[str, tuple[Object, ...]]:
 
 def _key(obj: Object) -> tuple[str, str]:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-
-
-def _unwrapped(given: Iterable[Document]) -> Iterator[Document]:
-    """Yield documents as they are; of Kueue's ConfigMap the Configuration in it."""
-    for document in given:
-        text = document.at(("data", KEY))
-        if document.at(("kind",)) == "ConfigMap" and isinstance(text, str):
-            yield from documents.read(text, f"{document.file} ({KEY})")
-        else:
-            yield document
 
 
 def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:

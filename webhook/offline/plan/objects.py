@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.configuration.managed import managed
-from webhook.api.configuration.read import is_configuration, settings_among
+from webhook.api.configuration.read import configuration_in, is_configuration, settings_among
 from webhook.api.configuration.sections import PODS_TAKE_DEFAULT, QueueSettings
 from webhook.api.conversion.convert import as_stored
 from webhook.api.job_to_workload import priority_of, workload_of
@@ -92,12 +92,16 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
 
 
 def unpacked(values: Iterable[Any]) -> Iterable[Object]:
-    """Yield every object, those of lists one by one; what is no object is left out."""
+    """Yield every object, those of lists one by one, and the Configuration in a ConfigMap; what is none is left out."""
     for value in objects_in(values):
-        if isinstance(value, dict) and value.get("kind") and isinstance(value.get("metadata"), dict):
+        if not isinstance(value, dict):
+            continue
+        if value.get("kind") and isinstance(value.get("metadata"), dict):
             yield value
-        elif isinstance(value, dict) and is_configuration(value):  # a file of Kueue's has no metadata
+        elif is_configuration(value):  # a file of Kueue's has no metadata
             yield {**value, "metadata": {}}
+        if not is_configuration(value) and (inner := configuration_in(value)) is not None:
+            yield {**inner, "metadata": {}}
 
 
 def is_done(obj: Mapping[str, Any]) -> bool:
