@@ -248,6 +248,7 @@ apiVersion: policies.kyverno.io/v1
 kind: ValidatingPolicy
 metadata: {name: named}
 spec:
+  autogen: {podControllers: {controllers: []}}
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
   validations: [{expression: "object.metadata.name != ''", message: name it}]
 """
