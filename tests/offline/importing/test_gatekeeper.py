@@ -359,6 +359,14 @@ def test_constraints_of_one_name_are_kept_apart(here):
     assert "8 passed, 0 failed" in invoke(suites_command, "policies").stdout
 
 
+def test_a_constraint_is_not_written_over_its_policy(here):
+    """A constraint may have the name of our own file."""
+    Path("library/constraint.yaml").write_text(CONSTRAINT.replace("name: three", "name: policy"))
+    done = run()
+    assert "MaxReplicas policy: another file has this name; renamed to policy-2" in done.stdout
+    assert {file.name for file in Path("policies").rglob("*.yaml")} >= {"policy.yaml", "policy-2.yaml"}
+
+
 def test_a_test_that_is_otherwise_here_is_skipped(here):
     """It is told at its place, and the suite passes."""
     Path("library/suite.yaml").write_text(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from webhook.documents import Document
 from webhook.offline.dryrun.requests import ResourceScopes
@@ -12,6 +13,9 @@ from webhook.offline.importing.checked import imported
 from webhook.offline.importing.gator_suites import Key, add_tests, is_suite, key_of
 from webhook.offline.importing.imported import Converted, Fate, Import, ImportNote, Read
 from webhook.offline.importing.kyverno_tests import is_test, tests_of
+
+TAKEN: Final = ("policy",)
+"""File names beside the constraints: the policy of their template."""
 
 
 def from_kyverno(documents: Iterable[Document], read: Read) -> Import:
@@ -93,8 +97,8 @@ def _wrong_types_told(document: Document, told: list[ImportNote]) -> Iterator[No
 
 
 def _stems(constraints: list[Document]) -> list[str]:
-    """Name each constraint's file: by its name, with a number where another one has that name already."""
-    known: dict[str, list[object]] = {}
+    """Name each constraint's file: by its name, with a number where another file has that name already."""
+    known: dict[str, list[object]] = {stem: [None] for stem in TAKEN}
     stems = []
     for document in constraints:
         name = str(document.at(("metadata", "name")))
