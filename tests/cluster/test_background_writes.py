@@ -85,6 +85,43 @@ def test_quota_of_a_write_that_fails_is_free_again():
     assert asyncio.run(go()) == ["behind"]
 
 
+class AnsweredLate(Held):
+    """The first admission of the job `slow` is written at once, and answered when `go` is set."""
+
+    async def patch(self, gvk, name, namespace, patch, **options):
+        written = await MemoryStore.patch(self, gvk, name, namespace, patch, **options)
+        admits = "admission" in (patch.get("status") or {})
+        if admits and name.startswith("job-slow") and not self.reached.is_set():
+            self.reached.set()
+            await self.go.wait()
+        return written
+
+
+def test_what_is_heard_before_the_answer_is_decided_on_at_once_after_it(monkeypatch):
+    """A watch may be faster than the answer to a write: the job is gone by then, and nothing else happens after it."""
+
+    async def go():
+        store = AnsweredLate()
+        async with small_cluster(*queues("1"), store=store, seconds=None) as w:
+            await w.create(job("slow"))
+            await store.reached.wait()
+            await w.create(job("behind"))
+            await w.until_condition("behind", "QuotaReserved", "False")
+            await store.delete(JOB, "slow", "team-a")
+
+            async def gone():
+                return await w.workload("slow") is None
+
+            await w.until(gone, "the Workload is gone")
+            await asyncio.sleep(1)
+            store.go.set()
+            answered = asyncio.get_running_loop().time()
+            await w.until_condition("behind", "Admitted")
+            return asyncio.get_running_loop().time() - answered
+
+    assert in_virtual_time(monkeypatch, go) < 1
+
+
 class AllHeld(MemoryStore):
     """Admissions are written when `go` is set; `admitted` are the names, in order."""
 

@@ -97,7 +97,7 @@ class DecisionWriter:
         self._clock_ms, self._seconds = context.clocks.milliseconds, context.clocks.monotonic
         self._core, self._report, self._fence, self._settings = core, report, fence, settings
         self._writes = BackgroundWrites(again)
-        core.under_way = self._writes.keys
+        core.under_way, core.outdated = self._writes.keys, self._writes.outdated
         self._asked: list[Evicted] = []
 
     async def run(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -45,6 +45,8 @@ class Core(Protocol):
     under_way: Collection[str]
     """Keys of Workloads whose decision is being written. Until they are removed here, the decision counts, not the
     object."""
+    outdated: Callable[[str], None]
+    """Called with the key of one of those that changed: it asks for another round when the write has ended."""
 
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Record a change of an object; None means that it did not exist, or is deleted."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
@@ -71,6 +71,7 @@ class QueueCore:
         self._redefined = self._unbound = False
         self.revision = 0
         self.under_way: Collection[str] = ()
+        self.outdated: Callable[[str], None] = _no_write
 
     @property
     def state(self) -> State:
@@ -313,6 +314,7 @@ class QueueCore:
             self._looked_at[key] = None
         if key in self.under_way:
             self._doubtful.add(key)
+            self.outdated(key)
             return
         if key in self._unwritten:
             self._unwritten.remove(key)
@@ -359,6 +361,10 @@ def in_order_of_arrival(obj: Object, heard: str = "") -> Object:
         return {**obj, "metadata": {**metadata, "annotations": annotations, "uid": uid}}
     uid = f"{version:0>20} {metadata.get('uid') or ''}"
     return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}
+
+
+def _no_write(key: str) -> None:
+    """Ask for nothing: nothing is written."""
 
 
 def _key(obj: Object) -> _Key:
