@@ -81,6 +81,26 @@ def test_a_set_that_changes_while_it_is_read_does_not_come_into_force(policies, 
     assert len(reads) == 3
 
 
+def test_files_that_change_there_and_back_while_they_are_read_are_read_again(policies, monkeypatch):
+    """What the next look sees is what was noted before the change, and is not in force yet."""
+    new, other = RULES.replace("FORBIDDEN", "new"), RULES.replace("FORBIDDEN", "other")
+
+    async def meanwhile(*rest):
+        (policies / "policy.yaml").write_text(other)
+        return await fetch(*rest)
+
+    async def go():
+        files = PolicyFiles((policies,), lambda _: None)
+        (policies / "policy.yaml").write_text(new)
+        with monkeypatch.context() as patched:
+            patched.setattr(reload, "fetch", meanwhile)
+            first = await files.look()
+        (policies / "policy.yaml").write_text(new)
+        return first, await files.look(), await files.look()
+
+    assert asyncio.run(go()) == (False, True, False)
+
+
 def test_a_set_that_lost_all_its_policies_is_told(policies, caplog):
     """A file that was emptied, a folder without files; that the folder is there again is seen too."""
 

@@ -56,8 +56,8 @@ class BackgroundWrites:
     def outdated(self, key: str) -> None:
         """Note, while a write runs, that its decision was made from an older object: it is decided on anew at its end.
 
-        So is what was heard of the Workload meanwhile, and be it that the write has landed: a watch may tell that before
-        the answer does. Not for what the API server refuses: that would be tried again without a pause.
+        So is what was heard of the Workload meanwhile, even if it is the write itself: a watch may be faster than the
+        answer. Not for what the API server refuses: that would be tried again without a pause.
         """
         self._outdated.add(key)
 

@@ -102,7 +102,7 @@ class PolicyFiles:
                 self._next = found
             else:
                 log.info("the policy files changed while they were read; they are read again")
-                self._look = ()  # whatever the next look sees is a change
+                self._look, self._digest = (), b""  # whatever the next look sees is a change
         except SourceError as error:
             self._refuse(error.render())
         except (LoaderError, OSError) as error:

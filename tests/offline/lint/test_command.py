@@ -42,6 +42,39 @@ def test_text_shows_place_caret_and_hint(run):
     )
 
 
+CONFIGURATION = """apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+resources: {excludeResourcePrefixez: [a/], transformations: nonsense}
+"""
+IN_A_MAP = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: kueue-manager-config}
+data:
+  controller_manager_config.yaml: |
+"""
+
+
+@pytest.mark.parametrize("place", ["kueue.yaml", "map.yaml (controller_manager_config.yaml)"])
+def test_a_mistake_in_kueues_configuration_is_told(run, place):
+    """The tools that decide leave out what is wrong in it."""
+    Path("kueue.yaml" if place == "kueue.yaml" else "map.yaml").write_text(
+        CONFIGURATION if place == "kueue.yaml" else IN_A_MAP + "".join(f"    {s}\n" for s in CONFIGURATION.splitlines())
+    )
+    done = run(".")
+    assert done.exit_code == exits.FAILED
+    assert f"{place}:3:13: warning[CFG001]" in done.stdout, done.stdout
+    assert f"{place}:3:61: error[CFG002]" in done.stdout
+
+
+def test_a_config_map_of_another_project_is_left_alone(run):
+    """Under the same key it may have what is no YAML yet; the other documents of the file are read."""
+    config_map = IN_A_MAP.replace("kueue-manager", "other") + "    value: {{ .Values.x }}\n"
+    write("limits.yaml", "LIM001")
+    Path("limits.yaml").write_text(f"{config_map}---\n{Path('limits.yaml').read_text()}")
+    done = run("limits.yaml", "--only", "LIM001,YAML001")
+    assert ("LIM001" in done.stdout, "YAML001" in done.stdout) == (True, False), done.stdout
+
+
 def test_without_paths_the_repositorys_policies_are_checked(run):
     """Those that .sluice.yaml names, without shipped ones; where nothing names any, that is a usage error."""
     done = run()

@@ -8,6 +8,8 @@ from click.testing import CliRunner
 
 from tests.offline.running import invoke
 from tests.shared import shared
+from webhook import documents
+from webhook.api.configuration.read import settings_among
 from webhook.cli import exits
 from webhook.cli.commands.queues.plan import plan
 from webhook.offline.plan import tables
@@ -281,6 +283,20 @@ def test_a_configuration_of_kueue_counts(section, decided, form):
     assert "example.com/x" in work
     done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + work + configuration)
     assert f"1 {decided}" in done.output
+
+
+def test_a_configuration_counts_before_that_of_a_config_map():
+    """In whatever order they are given."""
+    bare = CONFIGURATIONS["bare"].replace("SECTION", "resources: {excludeResourcePrefixes: [example.com/]}")
+    other = CONFIGURATIONS["ConfigMap"].replace("SECTION", "resources: {}")
+    work = job("one", 1, "2026-01-15T09:00:00Z").replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 1, example.com/x: 1")
+    for both in (bare + other, other + bare):
+        done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=QUEUES + work + both)
+        assert "1 admitted" in done.output
+        objects = [document.value for document in documents.read(both.strip().removeprefix("---"))]
+        settings = settings_among(objects)
+        assert settings is not None
+        assert settings.resources.exclude_resource_prefixes == ("example.com/",)
 
 
 @pytest.mark.parametrize("suffix", ["yaml", "json"])

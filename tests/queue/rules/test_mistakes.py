@@ -48,6 +48,8 @@ ROWS = [
     ("extends: [user-caps]\n  parameters: {most: {cpu: 1.5}}", "RUL005", "6:22", "as map(string, int)", ""),
     ("extends: [time-window]\n  parameters: {zone: Mars/X}", "RUL005", "6:22", "unknown time zone Mars/X",
      "such as Asia/Shanghai"),
+    ("parameters: {zone: Mars/X}\n  strict: now.getHours(parameters.zone) > 3", "RUL005", "5:22", "unknown time zone",
+     "such as Asia/Shanghai"),
     ("parameters: {unread: 1}", "RUL005", "5:16", "no rule reads parameters.unread", ""),
     ("strict: parameters.on", "RUL003", "5:22", "undefined field 'on'", ""),
     ("strict: startsWth('a')", "RUL003", "5:11", "unknown name 'startsWth'", 'did you mean "startsWith"?'),

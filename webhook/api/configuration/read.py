@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Final
 
 from webhook import documents
@@ -34,7 +35,7 @@ from webhook.api.configuration.sections import (
     Transformation,
     WaitForPodsReady,
 )
-from webhook.diagnostics import SourceError
+from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document, Path
 from webhook.jobs.kinds import KINDS
 from webhook.kube import quantity
@@ -297,9 +298,13 @@ def effective(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_among(objects: Iterable[Mapping[str, Any]]) -> QueueSettings | None:
-    """Return the settings of the last Configuration among objects, also in its ConfigMap; None where there is none."""
-    found = [inner for obj in objects if (inner := configuration_in(obj)) is not None]
-    return configuration_of(found[-1]) if found else None
+    """Return the settings of the last Configuration among objects; None where there is none.
+
+    One in a ConfigMap counts where no other is.
+    """
+    found = [(is_configuration(obj), inner) for obj in objects if (inner := configuration_in(obj)) is not None]
+    last = [inner for _, inner in sorted(found, key=itemgetter(0))][-1:]
+    return configuration_of(last[0]) if last else None
 
 
 def configuration_in(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -318,7 +323,7 @@ def configuration_in(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def within(document: Document) -> list[Document]:
     """Return the documents that Kueue's ConfigMap has in it; none of other objects. Raises SourceError."""
     text = document.at(("data", KEY))
-    if document.at(("kind",)) != CONFIG_MAP or not isinstance(text, str):
+    if document.at(("kind",)) != CONFIG_MAP or not isinstance(text, str) or GROUP not in text:
         return []
     return documents.read(text, f"{document.file} ({KEY})")
 
@@ -328,6 +333,16 @@ def is_configuration(obj: Mapping[str, Any]) -> bool:
     return obj.get("kind") == KIND and obj.get("apiVersion") in VERSIONS
 
 
+def mistakes_in(document: Document) -> list[Diagnostic]:
+    """Return what is wrong or without effect in a Configuration, or in that of a ConfigMap; nothing of other objects.
+
+    How Kueue runs as a process is not told: nobody expects it here. Raises SourceError where the text is no YAML.
+    """
+    found = [d for d in (document, *within(document)) if isinstance(d.value, dict) and is_configuration(d.value)]
+    readings = [from_configuration(replace(d, value=of_queues(d.value)))[1] for d in found]
+    return [told for reading in readings for told in (*reading.findings, *reading.told)]
+
+
 def configuration_of(value: Mapping[str, Any]) -> QueueSettings:
-    """Read a Configuration among other objects: what is wrong in it is left out. `lint` tells."""
+    """Read a Configuration among other objects: what is wrong in it is left out. `mistakes_in` tells."""
     return from_configuration(Document(dict(value), KIND))[0]

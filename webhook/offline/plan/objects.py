@@ -92,16 +92,19 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
 
 
 def unpacked(values: Iterable[Any]) -> Iterable[Object]:
-    """Yield every object, those of lists one by one, and the Configuration in a ConfigMap; what is none is left out."""
-    for value in objects_in(values):
-        if not isinstance(value, dict):
-            continue
+    """Yield every object, those of lists one by one; what is none is left out.
+
+    The Configuration in a ConfigMap comes first: another one counts before it.
+    """
+    found = [value for value in objects_in(values) if isinstance(value, dict)]
+    for value in found:
+        if not is_configuration(value) and (inner := configuration_in(value)) is not None:
+            yield {**inner, "metadata": {}}
+    for value in found:
         if value.get("kind") and isinstance(value.get("metadata"), dict):
             yield value
         elif is_configuration(value):  # a file of Kueue's has no metadata
             yield {**value, "metadata": {}}
-        if not is_configuration(value) and (inner := configuration_in(value)) is not None:
-            yield {**inner, "metadata": {}}
 
 
 def is_done(obj: Mapping[str, Any]) -> bool:

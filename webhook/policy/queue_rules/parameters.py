@@ -72,17 +72,17 @@ def check_parameters(file: RuleFile) -> Iterator[Diagnostic]:
             if not _fits(value, declared):
                 message = f'"{base.name}" declares {name} as {type_of(declared)}, not {type_of(value)}'
                 yield file.document.diagnostic("RUL005", path, message)
-            elif name in zones and (unknown := _unknown_zone(value)):
-                yield file.document.diagnostic("RUL005", path, unknown, hint="write a name such as Asia/Shanghai")
         elif name not in read:
             hint = did_you_mean(name, {*below, *read}) or _listed({*below, *read})
             yield file.document.diagnostic("RUL005", path, f"no rule reads parameters.{name}", key=True, hint=hint)
+        if name in zones and isinstance(value, str) and (unknown := _unknown_zone(value)):
+            yield file.document.diagnostic("RUL005", path, unknown, hint="write a name such as Asia/Shanghai")
 
 
-def _unknown_zone(value: Any) -> str:
+def _unknown_zone(value: str) -> str:
     """Return what is wrong with a time zone: with an unknown one each evaluation would fail."""
     try:
-        local_seconds(Timestamp(0), str(value))
+        local_seconds(Timestamp(0), value)
     except CelError as error:
         return str(error)
     return ""

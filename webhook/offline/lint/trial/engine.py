@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webhook.api.configuration import read as configuration
 from webhook.diagnostics import Diagnostic
 from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
@@ -20,14 +21,15 @@ from webhook.policy.queue_rules.files import mistakes_in
 def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
 
-    QueuePolicies are compiled, each over what it extends. Suites are checked for their fields. Documents that are no
-    Kubernetes objects are left alone: a repository holds other YAML, too.
+    QueuePolicies are compiled, each over what it extends. Suites and Kueue's Configurations are checked for their
+    fields. Documents that are no Kubernetes objects are left alone: a repository holds other YAML, too.
     """
     found = [d for whole in documents for d in entries(whole) if _is_object(d)]
     suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == SLUICE]
     told = [finding for suite in suites for finding in check(suite, SHAPE)]
     bundle, wrong = assembled(found)
     wrong += mistakes_in(bundle.queue_policies)
+    told += [mistake for document in found for mistake in configuration.mistakes_in(document)]
     return bundle, [*told, *(with_hint(finding, found) for finding in wrong)]
 
 
