@@ -236,6 +236,40 @@ async def without_key(cluster):
     await cluster.store.update({**secret, "metadata": {**secret["metadata"], "annotations": {}}, "data": data})
 
 
+async def with_another_authority(cluster):
+    """Somebody writes his own CA and certificate over ours; `kubectl apply` leaves the keys that it does not know."""
+    secret, theirs = await cluster.secret(), issuing.first(("sluice.sluice-system.svc",), cluster.now(), b"")
+    written = {"ca.crt": theirs.bundle, "tls.crt": theirs.certificate, "tls.key": theirs.key}
+    data = {name: base64.b64encode(value).decode() for name, value in written.items()}
+    await cluster.store.update({**secret, "data": {**secret["data"], **data}})
+
+
+def test_a_key_that_stayed_beside_another_authority_signs_nothing():
+    """Their certificate is served until it is late; then comes an authority of our own, trusted beside theirs."""
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        for _ in range(3):
+            await cluster.round()
+        await with_another_authority(cluster)
+        theirs = (await cluster.secret())["data"]
+        for _ in range(4):
+            (step,) = [await cluster.replicas["a"][0].look(cluster.replicas["a"][1].reload)]
+            assert step is Step.NOTHING
+            cluster.seconds += SETTLE
+        assert (await cluster.secret())["data"] == theirs
+        assert "has no ca.key of its ca.crt" in cluster.replicas["a"][0].detail
+        cluster.bundles.clear()
+        cluster.seconds += timedelta(days=61).total_seconds()
+        steps = [step for _ in range(6) for step in await cluster.round() if step is not Step.NOTHING]
+        assert steps == [Step.NEW_AUTHORITY, Step.NEW_LEAF, Step.FORGET]
+        assert await cluster.settled()
+        assert not cluster.replicas["a"][0].detail
+
+    run(story)
+
+
 @pytest.mark.parametrize("way", ["asked", "late", "deleted"])
 def test_a_secret_without_the_key_of_its_authority_is_renewed(way):
     """Near its end, when somebody asks, or when it was deleted: an authority of our own beside the other one."""

@@ -6,6 +6,7 @@ import socket
 import ssl
 import stat
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -298,3 +299,23 @@ def test_what_is_no_certificate_has_no_end(text):
     """A file that is empty, half written, or something else."""
     with pytest.raises(ValueError, match="certificate"):
         expiry(text)
+
+
+@pytest.mark.parametrize(
+    ("why", "names_itself"),
+    [("the authority's key is not that of its certificate", True), ("has no subject key identifier", False)],
+)
+def test_nothing_is_issued_by_what_callers_could_not_follow_to_its_authority(why, names_itself):
+    """A key of another authority, and an authority without the name that a certificate would give."""
+    authority = new_authority(NOW)
+    if names_itself:
+        pair = replace(authority, key=new_authority(NOW).key)
+    else:
+        key = serialization.load_pem_private_key(authority.key, None)
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "theirs")])
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        builder = builder.serial_number(1).not_valid_before(NOW).not_valid_after(NOW + timedelta(days=9))
+        pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        pair = replace(authority, certificate=pem)
+    with pytest.raises(ValueError, match=why):
+        issue(pair, NAMES, NOW)

@@ -39,7 +39,8 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The certificates of the Secret, PEM. `authority_key` is empty where somebody else made them."""
+    """The certificates of the Secret, PEM. `authority_key` is that of the first authority, empty where somebody
+    else made them."""
 
     bundle: bytes
     authority_key: bytes

@@ -11,7 +11,7 @@ import asyncio
 import base64
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,11 +38,13 @@ SERVED_BY: Final = "served-by.sluice.dev/"
 """Prefix of the annotations by which replicas tell which leaf they serve."""
 EVERY: Final = 5.0
 REPAIR: Final = "delete it, and Sluice makes another"
-ANOTHERS: Final = f"if another release uses it, set tls.secret (--certificate-secret) to another name, else {REPAIR}"
+OTHER_RELEASE: Final = (
+    f"if another release uses it, set tls.secret (--certificate-secret) to another name, else {REPAIR}"
+)
 """Two releases cannot share it: each waits for its own webhooks and replicas alone before an authority goes."""
 NO_KEY: Final = (
-    "no ca.key, so its certificate cannot be renewed: Sluice replaces CA and certificate within 30 days of the end, "
-    f"or when the annotation {ROTATE} is set"
+    "has no ca.key of its ca.crt: the certificate was made elsewhere. Renew it there, "
+    "or Sluice replaces CA and certificate in the last 30 days"
 )
 SETTLE: Final = 10.0
 """Seconds in which API servers are expected to have seen a change of what they are to trust."""
@@ -96,7 +98,10 @@ class CertificateSecret:
     ) -> None:
         self._store, self._place, self._folder, self._issuer = store, place, folder, issuer
         self._clocks, self._sleep = clocks, sleep
+        self._found: Held | None = None
+        """What stood in the Secret when it was last checked."""
         self._held: Held | None = None
+        """What that was taken for."""
         self.detail = ""
         """What is wrong with the Secret, or will be: a sentence for `/readyz?verbose`."""
         self._known: tuple[bytes, float] | None = None
@@ -151,7 +156,8 @@ class CertificateSecret:
         return step
 
     async def _read(self) -> tuple[Object, Held]:
-        """Return the Secret; where it is not there, it is made of what was read last, else anew where it has no key.
+        """Return the Secret; where it is not there, it is made of what was read last, if that has the authority's key;
+        else anew.
 
         Raises StoreError for one that cannot be used: it is neither served nor trusted, nor made again when it is gone.
         """
@@ -165,14 +171,14 @@ class CertificateSecret:
                 secret = await self._store.create(_changed(empty, held, set()))
             except AlreadyExists:
                 secret = await self._store.get(SECRET, self._place.name, self._place.namespace)
-        held = _held(secret)
-        if held != self._held:
-            await asyncio.to_thread(self._check, held)
-        self.detail = "" if held.authority_key else f"the Secret {self._place.name} has {NO_KEY}"
-        if self.detail and held != self._held:
-            log.error("%s", self.detail)
-        self._held = held
-        return secret, held
+        found, usable = _held(secret), self._held
+        if usable is None or found != self._found:
+            usable = await asyncio.to_thread(self._checked, found)
+        self.detail = "" if usable.authority_key else f"the Secret {self._place.name} {NO_KEY}"
+        if self.detail and found != self._found:
+            log.warning("%s", self.detail)
+        self._found, self._held = found, usable
+        return secret, usable
 
     async def _make(self) -> Held:
         """Make certificates. Where webhooks are registered already, what they trust stays so beside the new authority,
@@ -188,8 +194,11 @@ class CertificateSecret:
             await self._sleep(SETTLE)
         return held
 
-    def _check(self, held: Held) -> None:
-        """Raise StoreError where nobody could serve or trust these certificates: somebody has edited the Secret."""
+    def _checked(self, held: Held) -> Held:
+        """Return what a Secret can be used for: a ca.key that stayed when others wrote their CA signs nothing.
+
+        Raises StoreError where nobody could serve or trust these certificates: somebody has edited the Secret.
+        """
         with TemporaryDirectory(dir=self._folder.path) as place:
             _write(held, Folder(Path(place)))
             try:
@@ -199,7 +208,18 @@ class CertificateSecret:
                 told = str(error).replace(f"{place}/", "")
                 raise StoreError(f"it cannot be used: {told}; {REPAIR}") from None
         if not is_for(held.certificate, name := self._place.names[0]):
-            raise StoreError(f"its certificate is not for {name}; {ANOTHERS}")
+            raise StoreError(f"its certificate is not for {name}; {OTHER_RELEASE}")
+        return held if self._signs(held) else replace(held, authority_key=b"")
+
+    def _signs(self, held: Held) -> bool:
+        """Return whether the authority's key is that of the first authority."""
+        with TemporaryDirectory(dir=self._folder.path) as place:
+            _write(replace(held, certificate=held.bundle, key=held.authority_key), Folder(Path(place)))
+            try:
+                ServingCertificate(Folder(Path(place)))
+            except ValueError:
+                return False
+        return True
 
     def _settled(self, bundle: bytes, *, known: bool) -> bool:
         """Return whether this bundle has stood in every place for long enough."""

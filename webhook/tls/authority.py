@@ -49,7 +49,8 @@ def issue(
 ) -> Pair:
     """Issue a server or client certificate for `names` (DNS names or addresses; the first is the common name).
 
-    Raises ValueError if there is no name or the CA's PEM cannot be read. RFC 5280, RFC 6125.
+    Raises ValueError if there is no name, the CA's PEM cannot be read, or it and its key are no CA that can be named.
+    RFC 5280, RFC 6125.
     """
     if not names:
         raise ValueError("a certificate needs at least one name")
@@ -58,9 +59,14 @@ def issue(
     ca_key = serialization.load_pem_private_key(authority.key, None)
     if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
         raise ValueError("the authority's key is not an elliptic curve key")
+    if ca.public_key() != ca_key.public_key():
+        raise ValueError("the authority's key is not that of its certificate")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
-    ca_identifier = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    try:
+        ca_identifier = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        raise ValueError("the authority's certificate has no subject key identifier") from None
     builder = (
         _builder(subject, ca.subject, key, x509.random_serial_number(), now, days)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
