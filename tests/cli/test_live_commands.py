@@ -271,13 +271,21 @@ def test_the_rules_are_those_in_force(store, monkeypatch, tmp_path):
     asked = (why, "waits", "-n", "team-a")
     assert "note: the rules in force are not known: Lease sluice-system/sluice does not exist; decided by those of " \
         ".sluice.yaml: fifo" in invoke(*asked).stderr  # fmt: skip
-    assert invoke(*asked, "--rules", "kueue").stderr == ""
+    assert invoke(*asked, "--rules", "kueue").stderr == "note: the settings of the queues in force are not known: " \
+        "Lease sluice-system/sluice does not exist; counted by those of .sluice.yaml\n"  # fmt: skip
     publish(store, ("kueue", "backfill"))
     assert invoke(*asked).stderr == ""
     name_on_lease(store, published(Configured(("kueue",)), "sha256:0", QueueSettings()))
     assert "note: the files of the rules kueue differ here from those in force" in invoke(*asked).stderr
     name_on_lease(store, published(Configured(("team-rules",)), "sha256:0", QueueSettings()))
     assert "the rules in force, team-rules, are not all found here; decided by" in invoke(*asked).stderr
+    assert invoke(*asked, "--rules", "kueue").stderr == ""
+    name_on_lease(store, "{}")
+    for more, what in ((), "rules in force"), (("--rules", "kueue"), "settings of the queues in force"):
+        done = invoke(*asked, *more)
+        assert done.exit_code == exits.PASSED, done.stderr
+        assert f"the {what} are not known: Lease sluice-system/sluice: the annotation sluice.dev/rules cannot be " \
+            "read: KeyError('names'); " in done.stderr  # fmt: skip
 
 
 LICENCES = """
@@ -317,7 +325,9 @@ def test_requests_are_counted_as_the_leader_counts_them(store, monkeypatch, tmp_
     assert asked_of_licensed() == (False, False, "")
     assert asked_of_licensed("--rules", "kueue") == (False, False, "")
     (tmp_path / ".sluice.yaml").write_text("resources: {excludeResourcePrefixes: [example.com/]}\n")
-    for unknown in (None, {"newer": 1}, {"resources": {"quota_check_strategy": "newer"}}):
+    newer = {"source": "example.com/licence", "newer": 1}
+    strategy, part, row = {"quota_check_strategy": "newer"}, {"newer": 1}, {"transformations": [newer]}
+    for unknown in (None, {"newer": 1}, *({"resources": inner} for inner in (strategy, part, row))):
         fields = {**json.loads(annotation), "queues": unknown}
         name_on_lease(store, json.dumps({name: value for name, value in fields.items() if value is not None}))
         told = "note: the settings of the queues in force are not known: counted by those of .sluice.yaml\n"

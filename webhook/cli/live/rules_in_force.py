@@ -33,8 +33,8 @@ class InForce:
 async def in_force(store: ObjectStore, names: Sequence[str]) -> InForce:
     """Return the rules of `--rules`, else those that the leader decides by, else those of this folder.
 
-    Requests are counted by the leader's settings, else by those of this folder. Raises SourceError, StoreError,
-    ValueError.
+    Requests are counted by the leader's settings, else by those of this folder: a note says so with `--rules` too.
+    Raises SourceError, StoreError, ValueError.
     """
     within = repository((), names)
     found, why = await _published(store, within.namespace)
@@ -43,6 +43,8 @@ async def in_force(store: ObjectStore, names: Sequence[str]) -> InForce:
         settings = found.queues
     elif found is not None:
         notes = [f"{NO_SETTINGS}: counted by {_source()}"]
+    elif names:
+        notes = [f"{NO_SETTINGS}: {why}; counted by {_source()}"]
     if names:
         return InForce(queue_rules(within, settings), settings, notes)
     if found is None:
@@ -74,7 +76,10 @@ async def _published(store: ObjectStore, namespace: str) -> tuple[Published | No
     except Refused:
         return None, f"you may not read {lease}"
     text = (found["metadata"].get("annotations") or {}).get(PUBLISHED)
-    return (None, f"{lease} does not name them") if text is None else (read_published(text), "")
+    try:
+        return (None, f"{lease} does not name them") if text is None else (read_published(text), "")
+    except ValueError as error:
+        return None, f"{lease}: {error}"
 
 
 def _of_this_folder(within: Repository, settings: QueueSettings | None, why: str) -> tuple[Rules, list[str]]:

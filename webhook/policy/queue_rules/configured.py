@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -68,13 +68,21 @@ def read_published(text: str) -> Published:
 
 def _queues(value: object) -> QueueSettings | None:
     """Read settings; None where they are not there, or are not all known here."""
-    known = {setting.name for setting in fields(QueueSettings)}
-    if not isinstance(value, dict) or not value.keys() <= known:
-        return None
     try:
-        return msgspec.convert(value, QueueSettings)
+        found = msgspec.convert(value, QueueSettings)
     except msgspec.ValidationError:
         return None
+    return found if _all_read(value, msgspec.to_builtins(found)) else None
+
+
+def _all_read(value: object, read: object) -> bool:
+    """Return whether each field of a value is in what was read of it: msgspec passes over unknown ones."""
+    if isinstance(value, dict):
+        known = read if isinstance(read, dict) else {}
+        return all(name in known and _all_read(inner, known[name]) for name, inner in value.items())
+    if isinstance(value, list):
+        return isinstance(read, Sequence) and all(map(_all_read, value, read))
+    return True
 
 
 def configured(settings: QueueSettings, names: Sequence[str] = (KUEUE,)) -> Configured:
