@@ -273,6 +273,15 @@ def test_kinds_become_the_resources_of_their_definitions(here, kinds, resources,
         assert [rule["resources"] for rule in rules["resourceRules"]] == [resources]
 
 
+def test_a_definition_that_cannot_be_read_is_none_of_the_policies(here):
+    """A chart's template of a CRD beside them is no YAML; a file of Gatekeeper's that is none is told."""
+    Path("library/crd.yaml").write_text(f"{{{{- if .Values.crds }}}}\n{CRD}{{{{- end }}}}\n")
+    done = run()
+    assert (done.exit_code, done.stderr) == (exits.PASSED, ""), done
+    Path("library/crd.yaml").write_text(f"{{{{- if .Values.crds }}}}\n{CONSTRAINT}{{{{- end }}}}\n")
+    assert run("--force").exit_code == exits.BAD_INPUT
+
+
 def test_a_test_of_a_custom_kind_has_its_definition(here):
     """Without it the request of the test would be for another resource than the policy."""
     Path("library/crd.yaml").write_text(CRD)

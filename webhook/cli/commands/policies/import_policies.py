@@ -42,6 +42,8 @@ CODES: Final = (
 )
 TESTS: Final = "kyverno-test"
 """The name of a file of Kyverno's tests, which stand in hidden folders too."""
+DEFINITION: Final = "CustomResourceDefinition"
+"""What a file has that may name the resource of a kind."""
 
 
 @click.group(name="import", epilog=EXAMPLES)
@@ -73,7 +75,7 @@ _command(
 )
 _command(
     "gatekeeper",
-    ("gatekeeper.sh", "CustomResourceDefinition"),
+    ("gatekeeper.sh", DEFINITION),
     from_gatekeeper,
     OF_GATEKEEPER,
     "Import Gatekeeper's ConstraintTemplates in CEL from PATHS, with constraints and gator suites, as a folder for "
@@ -113,14 +115,19 @@ def _import(
 
 
 def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: list[Diagnostic]) -> Iterator[Document]:
-    """Yield the documents of the files that have one of the words; collects what cannot be read."""
+    """Yield the documents of the files that have one of the words; collects what cannot be read.
+
+    Not that of files with definitions alone: a chart's template of a CRD is no YAML, and none of the policies.
+    """
     for path in dict.fromkeys(file for given in paths for file in _files(given)):
+        found = set(words)
         try:
             text = text_of(path, str(path))
-            if any(word in text for word in words) or path.stem == TESTS:
+            found = {word for word in words if word in text}
+            if found or path.stem == TESTS:
                 yield from (entry for whole in read(path) for entry in entries(whole))
         except SourceError as error:
-            wrong += error.diagnostics
+            wrong += error.diagnostics if found != {DEFINITION} else ()
 
 
 def _files(path: Path) -> Iterator[Path]:
