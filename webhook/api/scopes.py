@@ -48,7 +48,7 @@ class Scopes:
         found = self._served(gvk)
         if found is not None:
             return found.scope if gvk.version in found.versions else None
-        return None if gvk.group in _built_in_groups() else Scope.NAMESPACED
+        return None if built_in(gvk.group) else Scope.NAMESPACED
 
     def clustered(self, gvk: GroupVersionKind) -> bool:
         """Return whether objects of this kind stand in no namespace; the version does not matter."""
@@ -66,6 +66,11 @@ class Scopes:
     @property
     def _tables(self) -> tuple[Mapping[GroupKind, Served], ...]:
         return self.defined, _OWN, _VOLCANO, built_in_scopes()
+
+
+def built_in(group: str) -> bool:
+    """Return whether Kubernetes itself serves an API group."""
+    return group in _built_in_groups()
 
 
 @cache

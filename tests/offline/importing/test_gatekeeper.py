@@ -207,6 +207,12 @@ def test_actions(here, action, expected):
             "template.yaml:12:17: not imported: {T}: operations must be a list",
         ),
         ("    code:", "    operations: []\n    code:", "{T}: operations must be a list"),
+        ("    code:", "    operations: [CREATE, delete]\n    code:", '{T}: operation "delete" is not one of CREATE,'),
+        (
+            "    code:",
+            "    operations: [1]\n    code:",
+            '{T}: operation "1" is not one of CREATE, UPDATE, DELETE, CONN',
+        ),
         ("    code:", "    audits: [x]\n    code:", "template.yaml:12:5: not imported: {T}: unknown field audits"),
         ("kind: MaxReplicas", "kind: Another", "no constraint uses it; add its constraints to the files"),
         ("name: maxreplicas", "name: ../x", "is not a valid object name"),
@@ -271,6 +277,24 @@ def test_kinds_become_the_resources_of_their_definitions(here, kinds, resources,
     (binding, _) = documents.read(Path("policies/maxreplicas/three.yaml").read_text())
     for rules in (policy.at(("spec", "matchConstraints")), binding.at(("spec", "matchResources"))):
         assert [rule["resources"] for rule in rules["resourceRules"]] == [resources]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "guess", "why"),
+    [
+        ("autoscaling", "Scale", "scales", "check the resource: Kubernetes has no Scale in autoscaling"),
+        ("''", "PodExecOptions", "podexecoptionses", "check the resource: Kubernetes has no PodExecOptions in core"),
+        ("policy", "Eviction", "evictions", "check the resource: Kubernetes has no Eviction in policy"),
+        ("gateway.networking.k8s.io", "Gateway", "gateways", "no CRD among the files defines Gateway"),
+    ],
+)
+def test_a_guess_is_told_with_what_to_do(here, group, kind, guess, why):
+    """No CRD defines what is a subresource of Kubernetes; a group of Kubernetes' name may be one of CRDs."""
+    kinds = f"{{apiGroups: [{group}], kinds: [{kind}]}}"
+    text = CONSTRAINT.replace("{apiGroups: [apps], kinds: [Deployment, StatefulSet]}", kinds)
+    Path("library/constraint.yaml").write_text(text)
+    Path("library/suite.yaml").unlink()
+    assert f"{guess} is a guess: {why}\n" in run().stdout
 
 
 def test_a_definition_that_cannot_be_read_is_none_of_the_policies(here):

@@ -13,7 +13,14 @@ from webhook.documents import Document, Path
 from webhook.offline.dryrun.requests import ResourceScopes
 from webhook.offline.importing.gator_suites import GATOR
 from webhook.offline.importing.imported import Converted, Fate, ImportNote, Object, misnamed
-from webhook.offline.importing.matching import bound_rules, guesses, operations_of, selectors, unsupported
+from webhook.offline.importing.matching import (
+    KNOWN_OPERATIONS,
+    bound_rules,
+    guesses,
+    operations_of,
+    selectors,
+    unsupported,
+)
 from webhook.offline.importing.parameters import ANYTHING, defaulted, structural
 from webhook.policy.loading.list_items import below
 from webhook.policy.loading.policy_kinds import BINDING, EXPAND, GROUP, VALIDATING
@@ -137,6 +144,10 @@ def _obstacles_of_template(template: Document, source: Path) -> Iterator[tuple[P
     operations = template.at((*target, "operations"))
     if operations is not None and not (isinstance(operations, list) and operations):
         yield template.place((*target, "operations")), "operations must be a list"
+    for i, given in enumerate(operations if isinstance(operations, list) else ()):
+        if given not in KNOWN_OPERATIONS:
+            why = f'operation "{given}" is not one of {", ".join(KNOWN_OPERATIONS)}'
+            yield template.place((*target, "operations", i)), why
     if strange := sorted(template.at(source).keys() - SOURCE):
         yield template.place(source), f"unknown fields: {', '.join(strange)}"
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from webhook.api.scopes import built_in
 from webhook.documents import Path
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.dryrun.requests import ResourceScopes
 from webhook.offline.importing.imported import Object
+from webhook.policy.request import CONNECT, CREATE, DELETE, UPDATE
 
 ANY: Final = "*"
-OPERATIONS: Final = ("CREATE", "UPDATE")
+OPERATIONS: Final = (CREATE, UPDATE)
 """What Gatekeeper is asked about where nobody says otherwise."""
+KNOWN_OPERATIONS: Final = (CREATE, UPDATE, DELETE, CONNECT, ANY)
 KNOWN: Final = frozenset(
     {"kinds", "scope", "name", "namespaces", "excludedNamespaces", "labelSelector", "namespaceSelector", "source"}
 )
@@ -37,7 +40,14 @@ def guesses(match: Mapping[str, Any], names: ResourceScopes) -> Iterator[tuple[P
         for j, kind in enumerate(kinds if ANY not in kinds else ()):
             if not names.known(groups, kind):
                 (guess,) = _resources(groups, kind, names)
-                yield ("kinds", i, "kinds", j), f"{guess} is a guess: no CRD among the files defines {kind}"
+                yield ("kinds", i, "kinds", j), f"{guess} is a guess: {_unknown(groups, kind)}"
+
+
+def _unknown(groups: list[str], kind: str) -> str:
+    """Say why a resource is not known: a CRD may define the kind, but not one of Kubernetes' subresources."""
+    if all(map(built_in, groups)):
+        return f"check the resource: Kubernetes has no {kind} in {', '.join(group or 'core' for group in groups)}"
+    return f"no CRD among the files defines {kind}"
 
 
 def _named(row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
