@@ -49,8 +49,7 @@ next to none. Short looks delay reviews by less than a millisecond, at 10,000 ob
 time it was 170, and take a fifth of the time: what they visit is still in the processor's cache."""
 SWITCH: Final = 0.001
 """Seconds after which a thread (of files, of recordings) gives way to admission; the default is five times that."""
-
-PROMPT: Final = 1.0
+USUAL_START: Final = 1.0
 """Seconds in which certificates usually are there; after them the state port says what they wait for."""
 
 
@@ -259,12 +258,14 @@ async def _certificates(
     made = CertificateSecret(store, place, Folder(config.cert_dir), _issuer, system_clocks())
     work, ended = asyncio.create_task(made.start()), asyncio.create_task(stop.wait())
     first = partial(asyncio.wait, {work, ended}, return_when=asyncio.FIRST_COMPLETED)
-    done, _ = await first(timeout=PROMPT)
-    if not done:
-        async with waiting(config.state_listen, "certificate", lambda: made.detail or "the Secret is being read"):
-            done, _ = await first()
-    for task in (work, ended):
-        task.cancel()
+    try:
+        done, _ = await first(timeout=USUAL_START)
+        if not done:
+            async with waiting(config.state_listen, "certificate", lambda: made.detail or "the Secret is being read"):
+                done, _ = await first()
+    finally:
+        for task in (work, ended):
+            task.cancel()
     if work in done:
         work.result()
     return made
