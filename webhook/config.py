@@ -162,7 +162,7 @@ def load(
         values |= _from_file(file, queues, findings, told)
     values |= _from_environment(environment, findings)
     for name, value in flags.items():
-        _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), name), findings)
+        _take(values, name, value, Diagnostic(WRONG, Place(f"--{name.replace('_', '-')}"), ""), findings)
     if values.get("client_names") and not values.get("client_ca"):
         findings.append(
             Diagnostic(WRONG, Place("clientNames"), "clientNames (--client-names) requires clientCa (--client-ca)")
@@ -241,7 +241,7 @@ def _from_key(document: Document, key: str, value: Any, values: dict[str, Any], 
         hint = did_you_mean(key, (*NAMES, *map(_camel, NAMES), *kueue.SECTIONS))
         findings.append(document.diagnostic(UNKNOWN, (key,), f'unknown setting "{key}"', key=True, hint=hint))
         return
-    _take(values, name, value, document.diagnostic(WRONG, (key,), key), findings)
+    _take(values, name, value, document.diagnostic(WRONG, (key,), ""), findings, f"{key}: ")
 
 
 def _from_environment(environment: Mapping[str, str], findings: list[Diagnostic]) -> dict[str, Any]:
@@ -249,16 +249,18 @@ def _from_environment(environment: Mapping[str, str], findings: list[Diagnostic]
     for variable, text in sorted(environment.items()):
         name = variable.removeprefix(PREFIX).lower()
         if variable.startswith(PREFIX) and name in NAMES:
-            _take(values, name, text, Diagnostic(WRONG, Place(variable), name), findings)
+            _take(values, name, text, Diagnostic(WRONG, Place(variable), ""), findings)
     return values
 
 
-def _take(values: dict[str, Any], name: str, value: Any, blame: Diagnostic, findings: list[Diagnostic]) -> None:
-    """Read a setting; `blame` has its place, and its name as it is written there."""
+def _take(
+    values: dict[str, Any], name: str, value: Any, blame: Diagnostic, findings: list[Diagnostic], written: str = ""
+) -> None:
+    """Read a setting; `blame` has its place, `written` its name there, empty where the place is the name."""
     try:
         values[name] = typed(name, value)
     except ValueError as error:
-        findings.append(replace(blame, message=f"{blame.message}: {error}"))
+        findings.append(replace(blame, message=f"{written}{error}"))
 
 
 def typed(name: str, value: Any) -> Any:

@@ -83,13 +83,13 @@ def test_a_share_is_at_most_one(tmp_path):
 )
 def test_what_is_wrong_is_told_alike_in_every_place(tmp_path, name, value, told):
     """A variable, a setting of the file and a flag are judged by the same rule, and say what is allowed."""
-    for text, environment, flags in (
-        (f'{name}: "{value}"\n', {}, {}),
-        ("", {f"SLUICE_{name.upper()}": value}, {}),
-        ("", {}, {name: value}),
+    for text, environment, flags, written in (
+        (f'{name}: "{value}"\n', {}, {}, f"{name}: "),
+        ("", {f"SLUICE_{name.upper()}": value}, {}, ""),
+        ("", {}, {name: value}, ""),
     ):
         (found,) = problems(tmp_path, text, environment, flags)
-        assert found.message == f"{name}: {told}"
+        assert found.message == f"{written}{told}"
 
 
 @pytest.mark.parametrize("text", [r'kueueConfig: "a\0b"', r'policies: ["a\0b"]'])
@@ -108,6 +108,24 @@ def test_a_wrong_type_is_told_at_its_line(tmp_path, text):
     (found,) = problems(tmp_path, f"{text}\n")
     assert found.place.line == 1
     assert "is not" in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "flags", "told"),
+    [
+        ("journalMegabytes: no", {}, {}, "sluice.yaml:1:19: error[CFG002]: journalMegabytes: "),
+        ("journal_megabytes: no", {}, {}, "sluice.yaml:1:20: error[CFG002]: journal_megabytes: "),
+        ("", {"SLUICE_JOURNAL_MEGABYTES": "no"}, {}, "SLUICE_JOURNAL_MEGABYTES: error[CFG002]: "),
+        ("", {}, {"journal_megabytes": "no"}, "--journal-megabytes: error[CFG002]: "),
+    ],
+)
+def test_a_wrong_value_is_told_by_the_name_that_was_written(tmp_path, text, environment, flags, told):
+    """Once: what has no line has the name as its place."""
+    (found,) = problems(tmp_path, text, environment, flags)
+    shown = found.render().splitlines()[0].removeprefix(f"{tmp_path}/")
+    assert shown.startswith(told), shown
+    assert shown.lower().replace("-", "_").count("journal") == 1
+    assert found.source == text
 
 
 @pytest.mark.parametrize("text", ["policies:", "policies: 5", "policies: {a: b}", "queueRules: true", "clientNames:"])
