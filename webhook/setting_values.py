@@ -18,6 +18,8 @@ _WORD: Final = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _DIGITS: Final = re.compile(r"-?[0-9]{1,15}")
 _MOST_OF_A_NAME: Final = 253
 _MOST_OF_A_PORT: Final = 65_535
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+"""The names of this machine for itself."""
 
 
 def text(value: object) -> str:
@@ -71,10 +73,6 @@ def address(value: object) -> str:
     """Read HOST:PORT, [IPv6]:PORT, or :PORT for all addresses."""
     host_and_port(value)
     return str(value)
-
-
-LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-"""The names of this machine for itself."""
 
 
 def host_and_port(value: object) -> tuple[str, int]:

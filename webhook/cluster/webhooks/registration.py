@@ -42,9 +42,9 @@ UNREGISTERED: Final[Mapping[str, Any]] = {
 NO_LEASES: Final = "!(request.resource.group == 'coordination.k8s.io' && request.resource.resource == 'leases')"
 """The API server and every controller live by their leases: they never wait for us."""
 _REVIEWS: Final = tuple(sorted((group, name) for group, name in NEVER_JUDGED if group != MUTATING.group))
-"""What no policy judges and an API server sends to webhooks nevertheless: who somebody is, and what they may do.
+"""Kinds that no policy judges, though API servers send them to webhooks: who somebody is, and what they may do.
 
-Of admission itself it asks no webhook.
+Requests for admissionregistration objects are not sent.
 """
 
 

@@ -115,7 +115,7 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
         elif (obj := _cleaned(document, told)) is not None:
             kept[obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = document, obj
     wanted = {namespace for kind, namespace, _ in kept if kind == "LocalQueue"}
-    kept = {key: value for key, value in kept.items() if _space(*key) in (None, *wanted)}
+    kept = {key: value for key, value in kept.items() if (space := _space(*key)) is None or space in wanted}
     for document, obj in kept.values():
         told += _unsupported(document, obj)
     files = _by_file(obj for _, obj in kept.values())
