@@ -175,7 +175,7 @@ class Daemon:
         if self._registered is not None:
             self._spawn(self._registered.follow(), "registration")
         if self._leader is not None and self.controller is None:
-            self._spawn(self._leader.stand(), "lease")
+            self._spawn(self._leader.campaign(), "lease")
         for part in (self.controller, self.beside_kueue):
             if part is not None:
                 part.start()

@@ -86,7 +86,7 @@ class Leader:
             await asyncio.sleep(self._times.retry)
             await self.renew()
 
-    async def stand(self) -> None:
+    async def campaign(self) -> None:
         """Lead whenever that is possible, for ever, where nothing is to be done at the beginning or the end of it."""
         while True:
             await self.wait()

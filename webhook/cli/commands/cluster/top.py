@@ -56,9 +56,9 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
         try:
             await _listed(seen)
             if not on_screen:
-                click.echo("\n".join(lines(look(seen, ROWS))))
+                click.echo("\n".join(lines(top_view(seen, ROWS))))
             elif once:
-                console.print(screen(look(seen, ROWS)))
+                console.print(screen(top_view(seen, ROWS)))
             else:
                 await _show(console, seen, every)
         finally:
@@ -93,10 +93,10 @@ async def _listed(mirrors: Sequence[Mirror]) -> None:
 
 
 async def _show(console: Console, mirrors: Sequence[Mirror], every: int) -> None:
-    with Live(screen(look(mirrors, console.height - 8)), console=console, screen=True, auto_refresh=False) as live:
+    with Live(screen(top_view(mirrors, console.height - 8)), console=console, screen=True, auto_refresh=False) as live:
         while True:
             await asyncio.sleep(every)
-            live.update(screen(look(mirrors, console.height - 8)), refresh=True)
+            live.update(screen(top_view(mirrors, console.height - 8)), refresh=True)
 
 
 def shown(workload: Object) -> Object:
@@ -109,7 +109,7 @@ def shown(workload: Object) -> Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TopView:
     """What is seen at one time: a line of counts, what is not up to date, the queues, what does not run."""
 
     counts: str
@@ -117,7 +117,7 @@ class Look:
     sheets: tuple[Sheet, Sheet]
 
 
-def look(mirrors: Sequence[Mirror], rows: int) -> Look:
+def top_view(mirrors: Sequence[Mirror], rows: int) -> TopView:
     """Return the queues, and the first of what does not run, `rows` in all."""
     now = datetime.now(UTC)
     queues = listing.queues(mirrors[0].all(), mirrors[1].all())
@@ -129,17 +129,17 @@ def look(mirrors: Sequence[Mirror], rows: int) -> Look:
     sheet = listing.workloads(waiting[: max(rows - len(queues.rows), 3)], now)
     seen = Sheet(sheet.columns, sheet.wide - {"Message"}, sheet.rows)
     problems = [visible(f"not up to date: {mirror.problem}") for mirror in mirrors if mirror.problem]
-    return Look(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", problems, (queues, seen))
+    return TopView(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", problems, (queues, seen))
 
 
-def screen(seen: Look) -> Group:
-    """Return a look for a terminal, whose width long cells are folded to."""
+def screen(seen: TopView) -> Group:
+    """Return a view for a terminal, whose width long cells are folded to."""
     head = [Text(seen.counts, style="bold"), *(Text(problem, style="red") for problem in seen.problems)]
     return Group(*head, *(part for sheet in seen.sheets for part in (Text(), table_of(sheet, wide=False))))
 
 
-def lines(seen: Look) -> Iterator[str]:
-    """Yield a look for a script: a line for each row, however long."""
+def lines(seen: TopView) -> Iterator[str]:
+    """Yield a view for a script: a line for each row, however long."""
     yield from (seen.counts, *seen.problems)
     for sheet in seen.sheets:
         yield ""
