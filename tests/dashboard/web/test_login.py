@@ -252,6 +252,25 @@ def test_whatever_its_name_a_namespace_is_asked_about():
     }  # fmt: skip
 
 
+def test_an_answer_that_expires_while_others_are_asked_for_is_still_good():
+    now = [0.0]
+
+    class Slow(Store):
+        async def create(self, obj, *, dry_run=False):
+            answer = await super().create(obj, dry_run=dry_run)
+            now[0] += 1.0
+            return answer
+
+    async def go():
+        access, ann = Access(Slow(), lambda: now[0]), PageReader("ann")
+        await access.sees(ann, "workloads", ["team-a"])
+        now[0] = 30.5
+        sees = await access.sees(ann, "workloads", ["team-a", "team-b", "team-c"])
+        return sees("team-a"), sees("team-b")
+
+    assert asyncio.run(go()) == (True, False)
+
+
 def test_one_reader_does_not_keep_others_out(tmp_path, policies):  # noqa: F811
     """Of the answers that are made at once only some are for one person: the rest is asked to come again."""
 

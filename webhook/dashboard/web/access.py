@@ -89,9 +89,10 @@ class Access:
         if await self.may(reader, resource):
             return lambda _: True
         checks = [_check(reader, resource, name) for name in set(namespaces)]
-        due = sorted((check for check in checks if self._known(check) is None), key=self._turn)
-        await asyncio.gather(*(self._allowed(check) for check in due[:NAMESPACES]))
-        allowed = frozenset(check.namespace for check in checks if self._known(check))
+        answers = {check: self._known(check) for check in checks}  # good for this answer, though they expire meanwhile
+        due = sorted((check for check in checks if answers[check] is None), key=self._turn)[:NAMESPACES]
+        answers.update(zip(due, await asyncio.gather(*(self._allowed(check) for check in due)), strict=True))
+        allowed = frozenset(check.namespace for check in checks if answers[check])
         return allowed.__contains__
 
     def _turn(self, check: Check) -> tuple[int, float, str]:
