@@ -67,6 +67,25 @@ def test_every_view(tmp_path, policies):  # noqa: F811
     assert (policy["name"], policy["failurePolicy"], policy["line"]) == ("no-foo", "Fail", 3)
 
 
+def test_before_a_stopped_local_queue_no_job_is_pending(tmp_path, policies):  # noqa: F811
+    """As the status of the ClusterQueue has it."""
+    stopped = local_queue("team-b", "main", "a")
+    stopped["spec"]["stopPolicy"] = "Hold"
+    around = [namespace("team-a"), namespace("team-b"), FLAVOR, cluster_queue("a", "1"), stopped]
+
+    async def go():
+        async with reading(tmp_path, policies, *around, local_queue("team-a", "main", "a")) as page:
+            for name, team in (("waits", "team-a"), ("held", "team-b")):
+                await page.store.create(job(name, cpu="2", namespace=team))
+                path = f"/ui/api/workloads/{team}/{name}?kind=Job"
+                await page.when(path, lambda w: w["workload"]["state"] and w["workload"]["reason"])
+            tree = await page.answer("/ui/api/cluster")
+            queue = await page.answer("/ui/api/queues/a")
+            return [node["pending"] for node in (*tree["nodes"], queue["node"])]
+
+    assert asyncio.run(go()) == [1, 1]
+
+
 def test_when_jobs_start(tmp_path, policies):  # noqa: F811
     """At each place of a queue: when those before it have run their time, or whose run time is not known."""
 

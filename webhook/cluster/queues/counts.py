@@ -48,6 +48,10 @@ class WorkloadCount:
     reserved: Counter[FlavorResource] = field(default_factory=Counter)
     used: Counter[FlavorResource] = field(default_factory=Counter)
 
+    def pending_in(self, *, stopped: bool) -> int:
+        """Return how many are pending: none before a LocalQueue that is stopped, since they are in no queue."""
+        return 0 if stopped else self.pending
+
 
 class WorkloadCounts:
     """Counts of all Workloads; `inadmissible` is the number of parked ones by LocalQueue."""

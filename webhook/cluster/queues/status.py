@@ -60,7 +60,7 @@ class QueueCount:
 
     def add(self, count: WorkloadCount, *, stopped: bool) -> None:
         """Add the counts of Workloads; `stopped`: their LocalQueue is."""
-        self.pending += 0 if stopped else count.pending
+        self.pending += count.pending_in(stopped=stopped)
         self.reserving += count.reserving
         self.admitted += count.admitted
         self.finished += count.finished

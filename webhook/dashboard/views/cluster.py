@@ -11,7 +11,7 @@ from webhook.cluster.pace import Pass, at_once, every
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.dashboard.model.queues import ClusterView, FlavorColumn, QuotaCell, QuotaNode
 from webhook.dashboard.sources import Sources
-from webhook.queue.model import ClusterQueue
+from webhook.queue.model import ClusterQueue, StopPolicy
 from webhook.queue.quota.tree import FlavorResource, Tree, TreeNode, Usage
 from webhook.queue.state import State
 
@@ -125,7 +125,8 @@ def tallies_of(state: State, counts: WorkloadCounts, names: Iterable[str]) -> Pa
         local_queue = state.local_queues.get(local)
         tally = tallies.get(holder or (local_queue.cluster_queue if local_queue is not None else ""))
         if tally is not None:
-            tally.pending += count.pending
+            stopped = local_queue is not None and local_queue.stop_policy != StopPolicy.NONE
+            tally.pending += count.pending_in(stopped=stopped)
             tally.reserving += count.reserving
             tally.admitted += count.admitted
             tally.used.update(count.used)
