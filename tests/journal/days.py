@@ -16,6 +16,8 @@ RELOAD = "reload"
 """The rules change: the file ends."""
 TAKEOVER = "takeover"
 """Another replica leads; the rest of the day is its own."""
+OTHER = "other"
+"""The journal of another cluster, whose lease was created later: the rest of the day is its own."""
 
 
 def held(name, cpu, at=0):
@@ -34,17 +36,18 @@ def gone(obj):
 
 
 def live(folder: Path, *steps) -> QueueCore:
-    """Write a day; a step is a minute with what is told before its round, `RELOAD`, or `TAKEOVER`."""
-    epoch = 1
-    while TAKEOVER in steps:
-        _lead(folder, epoch, steps[: steps.index(TAKEOVER)])
-        steps, epoch = steps[steps.index(TAKEOVER) + 1 :], epoch + 1
-    return _lead(folder, epoch, steps)
+    """Write a day; a step is a minute with what is told before its round, `RELOAD`, `TAKEOVER` or `OTHER`."""
+    epoch, lease = 1, "2026-01-01"
+    while ends := [step for step in steps if step in (TAKEOVER, OTHER)]:
+        border = steps.index(ends[0])
+        _lead(folder, epoch, lease, steps[:border])
+        steps, epoch, lease = steps[border + 1 :], epoch + 1, lease if ends[0] == TAKEOVER else "2026-01-02"
+    return _lead(folder, epoch, lease, steps)
 
 
-def _lead(folder: Path, epoch: int, steps) -> QueueCore:
+def _lead(folder: Path, epoch: int, lease: str, steps) -> QueueCore:
     with closing(JournalWriter(folder / f"replica-{epoch}", clock=lambda: MONDAY / 1000)) as writer:
-        decider = Decider(f"replica-{epoch}", epoch, Configured(), "sha256:0")
+        decider = Decider(f"replica-{epoch}", epoch, Configured(), "sha256:0", lease)
         core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
         for obj in queues("2"):
             core.heard(None, obj)

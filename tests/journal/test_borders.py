@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.journal.days import MIDNIGHT, RELOAD, TAKEOVER, finished, gone, held, live
+from tests.journal.days import MIDNIGHT, OTHER, RELOAD, TAKEOVER, finished, gone, held, live
 from tests.journal.test_command import sluice, told
 
 BEGUN = (0,)
@@ -50,6 +50,27 @@ DAYS = {
             "13:30 finished team-a/second main",
         ],
         {"first": 59, "second": 31},
+    ),
+    "many jobs are deleted between two leaders": (
+        [BEGUN, (1, *(told(name, "5") for name in "hbfdgaec")), TAKEOVER, (60,)],
+        [
+            "13:00 began leader replica-2, rules kueue; 0 pending, 0 with quota reserved",
+            *(f"13:00 deleted team-a/{name} main" for name in "abcdefgh"),
+        ],
+        {},
+    ),
+    "the journal of another cluster follows": (
+        [
+            BEGUN, FIRST, RUNS, (3, told("third", "5")), OTHER, (60, held("first", "1", 59), SECOND),
+            (90, finished("first", "1", 90, 59), held("second", "1", 60)),
+        ],
+        [
+            "12:03 arrived team-a/third main 5 cpu",
+            "13:00 began leader replica-2, rules kueue; 1 pending, 1 with quota reserved",
+            "13:00 admitted team-a/second cq 1 cpu (f)",
+            "13:30 finished team-a/first main",
+        ],
+        {"first": 31},
     ),
     "a job that runs on is not told again": (
         [BEGUN, FIRST, RUNS, RELOAD, (10,), (20, finished("first", "2", 20))],

@@ -39,47 +39,62 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One line of a timeline; `at` in milliseconds since the epoch. `workload` is empty if it concerns none."""
+    """One line of a timeline; `at` in milliseconds since the epoch. `workload` is empty if it concerns none.
+
+    `anew`: a journal begins, and no workload of those before it goes on.
+    """
 
     at: int
     what: EventKind
     workload: str = ""
     queue: str = ""
     detail: str = ""
+    anew: bool = False
 
 
 def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[Happening]:
-    """Yield the entries of all files, in order. `known` are the workloads so far, with the quota they hold."""
+    """Yield the entries of all files, in order. `known` are the workloads so far, with the quota they hold.
+
+    A lease that was created at another time may be another cluster's: with it everything begins anew. What an older
+    Sluice wrote names no lease, and what comes after it goes on.
+    """
     waiting: list[Event] = []
     """Changes that no round has seen yet: those at the end of a file are seen as the next one begins."""
-    at, begun = 0, False
+    at, anew = 0, True
+    lease: str | None = None
     for record in records:
         match record:
             case Begin():
-                at = record.at
-                if not begun:
+                anew = lease is None or lease not in ("", record.lease)
+                if anew:
+                    yield from _events(waiting, at, known)
+                    waiting = []
+                    known.clear()
                     known.update((workload.key, workload) for workload in record.snapshot.workloads)
-                yield Happening(at, EventKind.BEGAN, detail=_began(record))
+                at, lease = record.at, record.lease
+                yield Happening(at, EventKind.BEGAN, detail=_began(record), anew=anew)
             case Decided():
                 at = record.now
             case _:
                 waiting.append(record)
                 continue
-        for event in waiting:
-            yield from _event(event, at, known)
+        yield from _events(waiting, at, known)
         waiting = []
         if isinstance(record, Decided):
             yield from _decided(record, known)
-        elif begun:
+        elif not anew:
             yield from _meanwhile(record.snapshot, at, known)
-        begun = True
-    for event in waiting:
+    yield from _events(waiting, at, known)
+
+
+def _events(events: Iterable[Event], at: int, known: dict[str, Workload]) -> Iterator[Happening]:
+    for event in events:
         yield from _event(event, at, known)
 
 
 def _meanwhile(snapshot: Snapshot, at: int, known: dict[str, Workload]) -> Iterator[Happening]:
     """Yield what happened between two files, as the second one begins with it."""
-    for key in known.keys() - {workload.key for workload in snapshot.workloads}:
+    for key in sorted(known.keys() - {workload.key for workload in snapshot.workloads}):
         yield from _event(WorkloadGone(key), at, known)
     for workload in snapshot.workloads:
         yield from _event(WorkloadChanged(workload), at, known)

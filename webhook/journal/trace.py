@@ -57,6 +57,8 @@ class TracedRuns:
         """Take note of an entry of the timeline, before the next one is made."""
         key, at = happening.workload, happening.at
         if happening.what is EventKind.BEGAN:
+            if happening.anew:
+                self._running.clear()
             for key in self.known.keys() - self._running.keys():
                 self._note(self.known[key], at)
         elif happening.what is EventKind.ARRIVED:
