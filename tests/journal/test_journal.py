@@ -3,6 +3,7 @@
 import gzip
 import os
 import tempfile
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -284,6 +285,26 @@ class Unwritten(gzip.GzipFile):
 
     def flush(self, *_):
         full_disk(None)
+
+
+class Interrupted(JournalWriter):
+    """The event loop adds a record whenever its thread has noted a part of an error."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name in ("_began", "_gap") and threading.current_thread().name == "journal":
+            self.add(Decided(MONDAY))
+
+
+def test_what_is_added_while_an_error_is_noted_is_counted(tmp_path, monkeypatch):
+    """Records come from the event loop while the thread finds that the disk is full."""
+    monkeypatch.setattr(Interrupted, "_open", lambda _, record: full_disk(record))
+    writer = Interrupted(tmp_path)
+    writer.begin(begin())
+    while writer._began is not None:
+        pass
+    writer.close()
+    assert writer.counts() == {"written": 0, "dropped": 3}
 
 
 def test_a_full_disk_leaves_no_empty_files(tmp_path, monkeypatch):

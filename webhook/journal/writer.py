@@ -32,7 +32,7 @@ FLUSH_SECONDS: Final = 1.0
 RETRY_MS: Final = 60_000
 """Milliseconds after which writing is tried again after an error of the disk."""
 DAY_MS: Final = 86_400_000
-TIMES: Final = 2
+BEGINNINGS: Final = 2
 """How many times as large as its beginning a file may be at least: the facts of many Workloads are more than a file."""
 LEVEL: Final = 1
 """The compression level: records repeat their keys, and a higher level gains little."""
@@ -129,7 +129,8 @@ class JournalWriter:
             log.warning("the journal has a gap: %s", why)
         self.dropped += records
         self._not_before = int(self._clock() * 1000) + RETRY_MS  # before the gap is seen: `due` runs in another thread
-        self.failure, self._began, self._gap = why, None, True
+        self.failure, self._gap = why, True
+        self._began = None  # last: what the event loop adds before is queued, and what it adds after is counted as lost
 
     def _run(self) -> None:
         """Write until None arrives. After an error, records are dropped until the next file begins."""
@@ -180,12 +181,12 @@ class JournalWriter:
         stream.flush()
         self._is_on_disk = True
         size = os.stat(stream.name).st_size
-        self._most = max(self._limits.file_bytes, TIMES * size)
+        self._most = max(self._limits.file_bytes, BEGINNINGS * size)
         if self._most > self._limits.file_bytes:
             log.warning(
                 "the facts at the beginning of each journal file take %.1f MiB: set journalMegabytes to %d or more",
                 size / 2**20,
-                -(-size * TIMES * 8 // 2**20),
+                -(-size * BEGINNINGS * 8 // 2**20),
             )
 
     def _checked(self, stream: gzip.GzipFile | None) -> gzip.GzipFile | None:
