@@ -194,13 +194,21 @@ def test_a_disk_that_is_full_for_a_time_spoils_no_line(tmp_path, monkeypatch):
 
 
 def test_a_line_that_was_half_written_spoils_no_other(tmp_path):
-    """A recorder that was killed left it: the next one begins a line of its own."""
+    """A recorder that was killed left it: the next one begins a line of its own, and looks for it once."""
+    looks = []
+
+    class Looking(Recorder):
+        def _ends_within_a_line(self):
+            looks.append("at the first line")
+            return super()._ends_within_a_line()
+
     (tmp_path / FILE).write_bytes(b'{"time": 1, "phase": "mu')
-    recorder = Recorder(tmp_path)
+    recorder = Looking(tmp_path)
     for _ in range(2):
         recorder.write(request(pod()), ALLOWED, 0.001)
     recorder.close()
     lines, bad = (tmp_path / FILE).read_bytes().splitlines(), []
+    assert looks == ["at the first line"]
     assert len(lines) == 3
     assert len(list(read_recording(lines, FILE, bad.append))) == 2
     assert [str(error).partition(": ")[0] for error in bad] == [f"{FILE}:1"]

@@ -73,6 +73,8 @@ class Recorder:
         self._waiting: queue.Queue[_Entry | None] = queue.Queue(WAITING)
         self.written = self.dropped = self.skipped = 0
         self.failure = ""
+        self._is_whole = False
+        """Whether the file is known to end with a line: this recorder wrote the last one."""
         self._thread = threading.Thread(target=self._run, name="record reviews", daemon=True)
         self._thread.start()
 
@@ -111,13 +113,16 @@ class Recorder:
         if size and size + len(line) > self._limits.file_bytes:
             self._rotate()
             size = 0
+        torn = size > 0 and not self._is_whole and self._ends_within_a_line()
+        self._is_whole = False
         try:
             with self._open() as file:
-                file.write(b"\n" + line if size and self._ends_within_a_line() else line)
+                file.write(b"\n" + line if torn else line)
         except OSError:
             with contextlib.suppress(OSError):
                 os.truncate(self._path, size)  # half a line would spoil the next one, and the file for `sluice replay`
             raise
+        self._is_whole = True
         self.written += 1
 
     def _ends_within_a_line(self) -> bool:
