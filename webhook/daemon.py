@@ -265,6 +265,7 @@ class Daemon:
             rules=self._rules,
             now=clocks.milliseconds,
             leads=lambda: controller is not None and controller.leads,
+            records=lambda: controller is None or controller.leads,
             identity=self._identity,
             journal=config.journal_folder if self._journal is not None else None,
             started=clocks.milliseconds(),

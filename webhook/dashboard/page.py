@@ -49,8 +49,7 @@ class Page:
         self._lives, self._samples, self._runs, self._ended = Lives(self._job), Samples(now), Runs(self._facts), Ended()
         self._log = PolicyLog(now)
         self._log.begin(sources.policies.current)
-        records = (lambda: True) if counts else sources.leads
-        self._past = Past(sources.journal, records, self._samples, self._runs, self._ended, clock)
+        self._past = Past(sources.journal, sources.records, self._samples, self._runs, self._ended, clock)
         store = sources.view.store
         views = Views(sources, Access(store, clock), self._lives, self._log, self._past, Forecasts(sources, clock))
         self._work, self._listeners = LongWork(views), Listeners(self._marks)

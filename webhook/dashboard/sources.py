@@ -21,7 +21,8 @@ from webhook.store.objects import Object
 class Sources:
     """The core and the objects it decides over, the policies, the journal's folder; `now` is in milliseconds.
 
-    `leads` says whether this replica decides, `identity` names it; `times` are those that policies took.
+    `leads` says whether this replica decides, `records` whether it writes its journal now, `identity` names it;
+    `times` are those that policies took.
     """
 
     core: QueueCore
@@ -31,6 +32,7 @@ class Sources:
     rules: Configured
     now: Callable[[], int]
     leads: Callable[[], bool]
+    records: Callable[[], bool]
     identity: str
     journal: Path | None = None
     started: int = field(default=0)

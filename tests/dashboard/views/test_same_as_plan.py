@@ -44,7 +44,8 @@ def at_rest(snapshot, rules):
     settle(state, rules, NOW)
     core = SimpleNamespace(state=state, revision=1, rules=rules)
     view = View(MemoryStore(), ())
-    return Sources(core, view, WorkloadCounts(), None, Configured(), lambda: NOW, lambda: True, "test")
+    counts, rules_in_force = WorkloadCounts(), Configured()
+    return Sources(core, view, counts, None, rules_in_force, lambda: NOW, lambda: True, lambda: True, "test")
 
 
 @settings(max_examples=40)

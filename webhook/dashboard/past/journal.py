@@ -208,9 +208,9 @@ class _Fold:
                 if (refused := self.known.get(key)) is not None:
                     self._changed(unwritten(refused))
             case DefinitionChanged(definition):
-                self._redefined |= _leads(self.definitions.put(definition)) != _leads(definition)
+                self._redefined |= _queue_of(self.definitions.put(definition)) != _queue_of(definition)
             case DefinitionGone(kind, key):
-                self._redefined |= _leads(self.definitions.drop(kind, key)) is not None
+                self._redefined |= _queue_of(self.definitions.drop(kind, key)) is not None
 
     def _begin(self, begin: Begin) -> None:
         term = begin.lease, begin.epoch
@@ -280,7 +280,7 @@ class _Fold:
             self.queues[queue].pending.discard(key)
 
 
-def _leads(definition: Definition | None) -> object:
+def _queue_of(definition: Definition | None) -> object:
     """Return what of a definition says in which queue a workload is pending; None of most."""
     match definition:
         case LocalQueue():
