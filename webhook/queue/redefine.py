@@ -93,9 +93,8 @@ def follow(state: State, redefined: Redefined) -> None:
         state.plans.forget()
         for name in touched:
             _refresh(state, state.by_queue[name])
-    if (
-        redefined.nodes or redefined.flavors
-    ):  # what is outside waits for a ClusterQueue, or a rule failed on its flavors
+    # What is outside waits for a ClusterQueue, or a rule failed on its flavors.
+    if redefined.nodes or redefined.flavors:
         strays += state.outside.values()
     for local in redefined.locals:
         strays += state.by_local.get(local, {}).values()

@@ -34,7 +34,7 @@ class State(Definitions):
     """Everything the core knows. Times are milliseconds; `bind` must be called before anything is decided.
 
     `ready` are the trees to decide in, `changed_trees` those that were decided in since a reader cleared it, `outside`
-    the unfinished entries in no queue, for which any changed definition may open one.
+    the unfinished entries in no queue: a changed ClusterQueue, Cohort, flavor or LocalQueue of theirs may open one.
     """
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ class State(Definitions):
             self.fail(entry, error)
 
     def fail(self, entry: Entry, error: Exception) -> None:
-        """Take an entry that a rule failed on out of its queue, until it, the rules, or what they read change."""
+        """Take an entry whose rule failed out of its queue, until it, the rules, a queue, Cohort or flavor change."""
         assert self.rules is not None
         self.withdraw(entry)
         self.outside[entry.key] = entry
