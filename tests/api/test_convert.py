@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.api.conversion.convert import conversion_review, convert
+from webhook.api.conversion.convert import as_stored, conversion_review, convert
 
 NEW, OLD = "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"
 names = st.text("abc", min_size=1, max_size=3)
@@ -270,3 +270,10 @@ def test_a_number_alone_does_not_fill_the_memory():
     huge = workload(NEW, status={"admission": {"podSetAssignments": [{"topologyAssignment": place}]}})
     response = conversion_review({"request": {"uid": "u", "desiredAPIVersion": OLD, "objects": [huge]}})["response"]
     assert "more than 100000 domains" in response["result"]["message"]
+
+
+@pytest.mark.parametrize("kind", [["Workload"], {}, None, 3, "Pod"])
+def test_what_is_of_no_kind_stays_as_it_is(kind):
+    """A kind of the wrong type is none."""
+    obj = {"apiVersion": OLD, "kind": kind, "spec": {"cohort": "c"}}
+    assert as_stored(obj) == obj

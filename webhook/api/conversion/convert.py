@@ -47,7 +47,7 @@ def as_stored(obj: Fields) -> Fields:
     Raises ConversionError.
     """
     kind, version = obj.get("kind"), obj.get("apiVersion")
-    if version == f"{KUEUE}/{OLD}" and kind in VERSIONED:
+    if version == f"{KUEUE}/{OLD}" and str(kind) in VERSIONED:
         return _one(obj, f"{KUEUE}/{STORED}")
     if version == f"{KUEUE}/{FIRST}" and kind == "Cohort":
         spec = obj.get("spec")
