@@ -118,7 +118,7 @@ export default {
   spans: { "1h": "1 hour", "6h": "6 hours", "24h": "24 hours", "7d": "7 days", "28d": "4 weeks" },
   fromMemory: (clock) => `From this replica's memory, since ${clock}.`,
   fromJournal: "From the journal.",
-  partialHistory: "The history is incomplete.",
+  partialHistory: "The history is incomplete: a part of the journal is damaged or was not read in time, or another replica led.",
   noHistory: "Nothing is recorded yet.",
   workloads: "Workloads",
   waitingTime: "Time that started jobs were pending",

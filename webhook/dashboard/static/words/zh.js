@@ -118,7 +118,7 @@ export default {
   spans: { "1h": "1 小时", "6h": "6 小时", "24h": "24 小时", "7d": "7 天", "28d": "4 周" },
   fromMemory: (clock) => `来自本副本的内存，自 ${clock} 起。`,
   fromJournal: "来自日志。",
-  partialHistory: "历史记录不完整。",
+  partialHistory: "历史记录不完整：部分日志已损坏或未能及时读取，或者当时由另一个副本担任领导者。",
   noHistory: "还没有记录。",
   workloads: "工作负载",
   waitingTime: "已启动作业的等待时间",
