@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -160,3 +161,10 @@ class Decisions:
     complete: bool = True
     next_at: int | None = None
     failed: tuple[FailedRule, ...] = ()
+
+    def gone(self) -> Iterator[tuple[str, str]]:
+        """Yield who must release its quota, and why."""
+        for preempted in self.preempted:
+            yield preempted.workload, preempted.reason
+        for evicted in self.evicted:
+            yield evicted.workload, evicted.reason

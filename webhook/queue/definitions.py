@@ -16,6 +16,7 @@ from webhook.queue.model import (
     Flavor,
     LocalQueue,
     Namespace,
+    Requeueing,
     Snapshot,
     StopPolicy,
     Workload,
@@ -33,7 +34,7 @@ TABLES: Final[dict[type[Any], str]] = {
 
 
 class Definitions:
-    """Six tables. LocalQueues are keyed by `namespace/name`, all others by name."""
+    """Six tables. LocalQueues are keyed by `namespace/name`, all others by name. `requeueing` orders the evicted."""
 
     def __init__(self) -> None:
         self.flavors: dict[str, Flavor] = {}
@@ -42,9 +43,11 @@ class Definitions:
         self.local_queues: dict[str, LocalQueue] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.checks: dict[str, AdmissionCheck] = {}
+        self.requeueing = Requeueing()
 
     def define(self, snapshot: Snapshot) -> None:
         """Add all definitions of a snapshot."""
+        self.requeueing = snapshot.requeueing
         queues: tuple[Definition, ...] = (*snapshot.cluster_queues, *snapshot.cohorts, *snapshot.local_queues)
         others: tuple[Definition, ...] = (*snapshot.flavors, *snapshot.namespaces, *snapshot.checks)
         for definition in (*queues, *others):
@@ -60,6 +63,7 @@ class Definitions:
             namespaces=_sorted(self.namespaces),
             checks=_sorted(self.checks),
             workloads=workloads,
+            requeueing=self.requeueing,
         )
 
     def put(self, definition: Definition) -> Definition | None:

@@ -151,13 +151,14 @@ class _Forward(Witness):
     def _begin(self, now: int) -> None:
         """Schedule the end of running workloads; those being evicted have already stopped."""
         time = self.time
+        time.now = now
         time.state.bind(time.rules, now)
         for entry in list(time.state.entries.values()):
             run_time, admission = entry.workload.run_time, entry.admission
             if admission is None or entry.victim is None:
                 continue
             if entry.victim.evicted:
-                time.evict(entry.key)
+                time.evict(entry.key, entry.workload.evicted_reason)
             elif run_time is not None:
                 time.run(entry.key, max(now, admission.reserved_at + run_time))
 

@@ -28,6 +28,10 @@ EMPTY: Final[Mapping[str, str]] = _Nothing()
 NOTHING: Final[Mapping[str, int]] = _Nothing()
 WEIGHT: Final = 10**9
 """The weight 1, the default."""
+UNREADY: Final = "PodsReadyTimeout"
+"""The reason of an eviction because pods were not ready in time; `requeue` says how long the workload waits."""
+CHECKED: Final = "AdmissionCheck"
+"""The reason of an eviction that a check asked for."""
 
 
 class StopPolicy(StrEnum):
@@ -354,6 +358,29 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class Requeueing:
+    """What an evicted workload is ordered by: its creation, or for the reasons `by_eviction` the time of its eviction.
+
+    One that was preempted for a reason of `behind` comes after the workload that preempted it.
+    """
+
+    by_eviction: tuple[str, ...] = (UNREADY, CHECKED)
+    behind: tuple[str, ...] = ()
+
+    def queued_at(self, created: int, *evictions: tuple[str, int]) -> int:
+        """Return the moment that a workload is ordered by; of evictions (reason and time) the first that moves it.
+
+        Source: GetQueueOrderTimestamp in Kueue.
+        """
+        for reason, at in evictions:
+            if reason in self.by_eviction:
+                return at
+            if reason in self.behind:
+                return at + 1
+        return created
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All facts the core decides from, at one moment. The order within a tuple has no meaning."""
 
@@ -364,3 +391,4 @@ class Snapshot:
     namespaces: tuple[Namespace, ...] = ()
     checks: tuple[AdmissionCheck, ...] = ()
     workloads: tuple[Workload, ...] = ()
+    requeueing: Requeueing = Requeueing()

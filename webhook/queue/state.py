@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from webhook.queue.definitions import Definitions, key_of
-from webhook.queue.events import Definition, DefinitionChanged, DefinitionGone, Event
+from webhook.queue.events import Definition, DefinitionChanged, DefinitionGone, Event, WorkloadEvicted
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.pending.equivalence import fields_read, key_of_class
@@ -85,6 +85,11 @@ class State(Definitions):
                 self._redefine(self.drop(kind, key), None)
             case _:
                 told(self, event)
+
+    def evict(self, key: str, reason: str, at: int, requeue_at: int = 0) -> None:
+        """Let a workload that was evicted at a time wait again, where nothing but this state carries it out."""
+        queued_at = self.requeueing.queued_at(self.entries[key].workload.created, (reason, at))
+        self.apply(WorkloadEvicted(key, queued_at, requeue_at))
 
     def bind(self, rules: Rules, now: int = 0) -> None:
         """Make the state ready to decide by these rules, and apply changed definitions."""

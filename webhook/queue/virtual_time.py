@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Admitted, Decisions
-from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.events import WorkloadChanged, WorkloadGone
 from webhook.queue.model import Workload
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -84,13 +84,13 @@ class VirtualTime:
         """Schedule the end of a workload that holds quota."""
         self._runs[key] = self._happen(until, FINISH, key)
 
-    def evict(self, key: str, requeue_at: int = 0) -> None:
-        """Evict a workload that holds quota now; its age for the order stays that of its creation."""
+    def evict(self, key: str, reason: str = "", requeue_at: int = 0) -> None:
+        """Evict a workload that holds quota now; the reason may say that it waits as of now."""
         self._runs.pop(key, None)
         if key in self._stopped:
             requeue_at = max(requeue_at, self.now + BACK_OFF)
         self._stopped.add(key)
-        self.state.apply(WorkloadEvicted(key, self.state.entries[key].workload.created, requeue_at))
+        self.state.evict(key, reason, self.now, requeue_at)
         self.witness.evicted(key, self.now)
 
     def settle(self, now: int) -> None:
@@ -144,9 +144,9 @@ class VirtualTime:
                 self.run(decision.workload, self.now + run_time)
             self.witness.admitted(decision, self.now)
         for preempted in made.preempted:
-            self.evict(preempted.workload)
+            self.evict(preempted.workload, preempted.reason)
         for evicted in made.evicted:
-            self.evict(evicted.workload, max(evicted.requeue_at, self.now + BACK_OFF))
+            self.evict(evicted.workload, evicted.reason, max(evicted.requeue_at, self.now + BACK_OFF))
         return bool(made.preempted or made.evicted)
 
     def _wake(self, at: int | None) -> None:

@@ -16,9 +16,10 @@ from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import DefinitionChanged, WorkloadChanged
 from webhook.queue.explain import pending
-from webhook.queue.model import AdmissionCheck, AdmissionChecksStrategy, AdmissionCheckUse, LocalQueue
+from webhook.queue.model import AdmissionCheck, AdmissionChecksStrategy, AdmissionCheckUse, LocalQueue, Requeueing
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
+from webhook.queue.virtual_time import VirtualTime
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
 HOUR = 3_600_000
@@ -203,6 +204,29 @@ def test_a_plan_carries_it_out() -> None:
     plan = make_plan(state([queue("a", 1)], work).snapshot(), by, 6_000)
     assert [e.workload for e in plan.evicted] == [f"{NS}/old"]
     assert [a.workload for a in plan.admitted] == [f"{NS}/next"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "requeueing", "first"),
+    [
+        ("PodsReadyTimeout", Requeueing(), "next"),
+        ("AdmissionCheck", Requeueing(), "next"),
+        ("PodsReadyTimeout", Requeueing(by_eviction=("AdmissionCheck",)), "old"),
+        ("LongerThanSaid", Requeueing(), "old"),
+        ("LongerThanSaid", Requeueing(behind=("LongerThanSaid",)), "next"),
+    ],
+)
+def test_what_is_evicted_waits_where_the_cluster_would_let_it(reason, requeueing, first) -> None:
+    """Behind those that came meanwhile, or at its age: in a plan as in a simulation."""
+    by = rules(f"  evict: [{{reason: {reason}, expression: workload.unreadySince != 0}}]\n")
+    work = [running("old", "a", unready_since=1), job("next", "a", created=5, queued_at=5)]
+    facts = replace(state([queue("a", 1)], work).snapshot(), requeueing=requeueing)
+    plan = make_plan(facts, by, 6_000)
+    assert plan.admitted[0].workload == f"{NS}/{first}"
+    time = VirtualTime(State.from_snapshot(facts), by)
+    time.settle(6_000)
+    order = sorted(time.state.entries.values(), key=lambda entry: entry.workload.queued_at)
+    assert order[0].key == f"{NS}/{first}"
 
 
 def ready_rules(**parameters: int) -> Rules:

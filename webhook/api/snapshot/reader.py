@@ -16,7 +16,7 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.scopes import Scopes
 from webhook.api.snapshot import quota, slices
 from webhook.api.snapshot import workload as load
-from webhook.api.snapshot.workload import Surroundings
+from webhook.api.snapshot.workload import Surroundings, requeueing
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.kube.well_known import KUEUE
 from webhook.queue.definitions import key_of
@@ -136,6 +136,7 @@ class Reader:
             namespaces=tuple(by_type.get(Namespace, ())),
             checks=tuple(by_type.get(AdmissionCheck, ())),
             workloads=tuple(w for _, w in sorted(self._workloads.items())),
+            requeueing=requeueing(self._around.settings),
         )
 
     def changed(self, obj: Object) -> list[Event]:

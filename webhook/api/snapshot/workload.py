@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import split_api_version
 from webhook.queue.decisions import Why
-from webhook.queue.model import Admission, PodSet, PodSetAssignment, Selector, Workload
+from webhook.queue.model import CHECKED, UNREADY, Admission, PodSet, PodSetAssignment, Requeueing, Selector, Workload
 
 Object = Mapping[str, Any]
 MOST: Final = 10_000
@@ -40,9 +40,6 @@ _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,9}")
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
 RECOVERS: Final = "WaitForRecovery"
 """The reason of `PodsReady` False where they were ready before."""
-UNREADY: Final = "PodsReadyTimeout"
-CHECKED: Final = "AdmissionCheck"
-"""Reasons of an eviction: pods were not ready in time, or a check asked for it."""
 GATE: Final = "kueue.x-k8s.io/admission-gated-by"
 """An annotation: who has to let a Workload go before it may be admitted, comma separated."""
 REPLACEMENT: Final = "WaitingForReplacementPods"
@@ -159,7 +156,7 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         created=created,
         arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
         uid=str(metadata.get("uid") or ""),
-        queued_at=_queued_at(created, conditions, around.settings),
+        queued_at=requeueing(around.settings).queued_at(created, *_evictions(conditions)),
         active=spec.get("active", True) is not False and "DeactivationTarget" not in conditions,
         finished="Finished" in conditions,
         admission=admission,
@@ -252,20 +249,24 @@ def _boost(annotations: Mapping[str, str]) -> int:
     return int(boost) if _WHOLE.fullmatch(boost) else 0
 
 
-def _queued_at(created: int, conditions: Mapping[str, Object], settings: QueueSettings) -> int:
-    """Return the moment that a workload is ordered by. Source: GetQueueOrderTimestamp in Kueue.
+def requeueing(settings: QueueSettings) -> Requeueing:
+    """Return what evicted workloads are ordered by.
 
     Where queues of a cohort are not ordered by priority, a workload comes after the one that preempted it.
     """
-    evicted, preempted = conditions.get("Evicted", {}), conditions.get("Preempted", {})
     waiting = settings.wait_for_pods_ready
     by_creation = waiting is not None and waiting.requeuing.timestamp is RequeuingTimestamp.CREATION
-    if evicted.get("reason") == CHECKED or (evicted.get("reason") == UNREADY and not by_creation):
-        return milliseconds(evicted.get("lastTransitionTime"))
     by_priority = settings.enabled("PrioritySortingWithinCohort", default=True)
-    if preempted.get("reason") == Why.RECLAIM_WHILE_BORROWING and not by_priority:
-        return milliseconds(preempted.get("lastTransitionTime")) + 1
-    return created
+    return Requeueing(
+        by_eviction=(CHECKED,) if by_creation else (UNREADY, CHECKED),
+        behind=() if by_priority else (Why.RECLAIM_WHILE_BORROWING.value,),
+    )
+
+
+def _evictions(conditions: Mapping[str, Object]) -> Iterator[tuple[str, int]]:
+    """Yield why and when a workload was evicted, and preempted."""
+    for condition in (conditions[type_] for type_ in ("Evicted", "Preempted") if type_ in conditions):
+        yield str(condition.get("reason")), milliseconds(condition.get("lastTransitionTime"))
 
 
 def reclaimed(obj: Object) -> dict[str, int]:

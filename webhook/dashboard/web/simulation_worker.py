@@ -10,7 +10,7 @@ import gc
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final
 
@@ -60,8 +60,10 @@ class BothSeries(msgspec.Struct, frozen=True):
 
 def pieces(task: SimulationTask) -> Iterator[bytes]:
     """Write a task in pieces."""
-    yield pickle.dumps(replace(task, today=Snapshot(), arrivals=()))
-    parts = {name: getattr(task.today, name) for name in Snapshot.__slots__}
+    parts: dict[str, Any] = {
+        name: found for name in Snapshot.__slots__ if isinstance(found := getattr(task.today, name), tuple)
+    }
+    yield pickle.dumps(replace(task, today=_with(task.today, dict.fromkeys(parts, ())), arrivals=()))
     for name, objects in (*parts.items(), ("arrivals", task.arrivals)):
         for start in range(0, len(objects), CHUNK):
             yield pickle.dumps((name, objects[start:][:CHUNK]))
@@ -75,7 +77,12 @@ def read(source: BinaryIO) -> SimulationTask:
     while (piece := pickle.load(source)) is not None:  # noqa: S301
         parts.setdefault(piece[0], []).extend(piece[1])
     arrivals = tuple(parts.pop("arrivals", ()))
-    return replace(task, today=Snapshot(**{name: tuple(found) for name, found in parts.items()}), arrivals=arrivals)
+    return replace(task, today=_with(task.today, parts), arrivals=arrivals)
+
+
+def _with(facts: Snapshot, parts: Mapping[str, Any]) -> Snapshot:
+    filled: dict[str, Any] = {name: tuple(found) for name, found in parts.items()}
+    return replace(facts, **filled)
 
 
 def both(task: SimulationTask, tell: Callable[[float], None]) -> BothSeries:

@@ -17,7 +17,8 @@ from webhook.offline.plan.output import outcome
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.queue import explain
 from webhook.queue.cycle.decide import decide
-from webhook.queue.events import Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
+from webhook.queue.decisions import Decisions
+from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.model import Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
@@ -42,11 +43,15 @@ def answer_trace(trace: Line, moments: tuple[int, ...]) -> dict[str, Any]:
         reader = Reader(trace["objects"], settings=_settings(trace))
         state = State.from_snapshot(reader.snapshot())
     steps = []
+    left: dict[str, tuple[str, int]] = {}
+    """Why and when workloads were evicted whose work has not ended yet."""
     for step, now in zip(trace["steps"], moments, strict=True):
         with _reading():
             for event in step.get("events") or ():
-                _happen(state, reader, event)
-        steps.append(_step(state, rules, now))
+                _happen(state, reader, event, left)
+        made = decide(state, rules, now, cycles=1)
+        left.update((key, (why, now)) for key, why in made.gone())
+        steps.append(_step(state, made))
     return {"id": trace["id"], "steps": steps}
 
 
@@ -86,14 +91,13 @@ def _reading() -> Iterator[None]:
         raise ValueError(f"a field has the wrong type: {error!r}") from None
 
 
-def _step(state: State, rules: Rules, now: int) -> dict[str, Any]:
-    made = decide(state, rules, now, cycles=1)
+def _step(state: State, made: Decisions) -> dict[str, Any]:
     return outcome(
         QueuePlan(made.admitted, made.preempted, made.evicted, tuple(explain.pending(state)), 1, stable=False)
     )
 
 
-def _happen(state: State, reader: Reader, event: Mapping[str, Any]) -> None:
+def _happen(state: State, reader: Reader, event: Mapping[str, Any], left: Mapping[str, tuple[str, int]]) -> None:
     """Apply one event of a trace; work that ended before its eviction did is gone already."""
     ((what, value),) = event.items()
     match what:
@@ -105,8 +109,9 @@ def _happen(state: State, reader: Reader, event: Mapping[str, Any]) -> None:
         case "delete":
             state.apply(WorkloadGone(f"{value['namespace']}/{value['name']}"))
         case "evicted":
-            for entry in (state.entries[key] for key in value if key in state.entries):
-                state.apply(WorkloadEvicted(entry.key, entry.workload.created))
+            for key in value:
+                if key in state.entries:
+                    state.evict(key, *left.get(key, ("", 0)))
         case _:
             raise ValueError(f'"{what}" is not an event; use apply, finish, delete or evicted')
 

@@ -9,7 +9,6 @@ from typing import Final
 from webhook.queue import explain
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
-from webhook.queue.events import WorkloadEvicted
 from webhook.queue.model import Snapshot
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -70,8 +69,8 @@ def settle(
     stable = False
     while not stable and len(taken) < (cycles or MOST_ROUNDS):
         for before in taken[-1:]:
-            for key in (*(p.workload for p in before.preempted), *(e.workload for e in before.evicted)):
-                state.apply(WorkloadEvicted(key, state.entries[key].workload.created))
+            for key, why in before.gone():
+                state.evict(key, why, now)
         made = decide(state, rules, now, reporter, cycles=1 if cycles else None)
         taken.append(made)
         stable = not (made.admitted or made.preempted or made.evicted or state.ready)

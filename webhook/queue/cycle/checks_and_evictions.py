@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.queue.cycle.round import Log
 from webhook.queue.decisions import Admitted, Evicted, FailedRule
-from webhook.queue.model import CheckState, ClusterQueue, LocalQueue, PodSetAssignment, Workload
+from webhook.queue.model import UNREADY, CheckState, ClusterQueue, LocalQueue, PodSetAssignment, Workload
 from webhook.queue.pending.queue import Entry, Status
 from webhook.queue.quota.accounting import local_of
 from webhook.queue.rules import Departure
@@ -19,8 +19,6 @@ from webhook.queue.workload_facts import facts_of
 
 STANDS: Final = frozenset({"workload", "workload.admission", "workload.admitted", "workload.evicted"})
 """Workload fields that the core itself changes; all others are as the object has them."""
-NOT_READY: Final = "PodsReadyTimeout"
-"""The reason of an eviction after which `requeue` says how long the workload waits."""
 
 
 def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
@@ -48,7 +46,7 @@ def evict_and_admit(state: State, log: Log) -> None:
         departure = _departure(state, entry, log, stands=stands)
         if departure is not None and departure.at <= now:
             entry.victim.evicted, entry.evict_at = True, 0
-            again = _back_at(state, entry) if departure.reason == NOT_READY else 0
+            again = _back_at(state, entry) if departure.reason == UNREADY else 0
             queue_name = entry.admission.cluster_queue
             log.evicted.append(Evicted(key, queue_name, departure.reason, departure.message, again))
             continue
@@ -83,7 +81,7 @@ def _back_at(state: State, entry: Entry) -> int:
     rules, now = state.rules, state.changes.now
     assert rules is not None
     count = entry.workload.requeue_count + 1
-    again = replace(entry.workload, requeue_at=0, requeue_count=count, evicted_at=now, evicted_reason=NOT_READY)
+    again = replace(entry.workload, requeue_at=0, requeue_count=count, evicted_at=now, evicted_reason=UNREADY)
     return rules.requeue(again, now)
 
 
