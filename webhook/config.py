@@ -175,10 +175,9 @@ def load(
     return _absolute(Config(**values, queues=replace(base, **queues)))
 
 
-def settings_of_file(file: Path) -> QueueSettings | None:
-    """Return what a configuration says of the queues; None where it says nothing. Raises SourceError."""
-    said = load(file, {}, {}).queues
-    return said if said != QueueSettings() else None
+def settings_said(config: Config) -> QueueSettings | None:
+    """Return what a configuration says of the queues, its `kueueConfig` included; None where it says nothing."""
+    return config.queues if config.queues != QueueSettings() else None
 
 
 def queue_settings(config: Config) -> QueueSettings:

@@ -62,22 +62,27 @@ def test_another_queue_does_not_wait_for_a_slow_write():
     assert admitted == ["beside", "slow", "behind"]
 
 
+async def deleted_while_written(w, store):
+    """The job `slow` is deleted while its admission has no answer yet, and `behind` waits for its quota."""
+    await w.create(job("slow"))
+    await store.reached.wait()
+    await w.create(job("behind"))
+    await w.until_condition("behind", "QuotaReserved", "False")
+    await store.delete(JOB, "slow", "team-a")
+
+    async def gone():
+        return await w.workload("slow") is None
+
+    await w.until(gone, "the Workload is gone")
+
+
 def test_quota_of_a_write_that_fails_is_free_again():
     """The job is deleted while its admission is on its way: the next one starts."""
 
     async def go():
         store = Held()
         async with small_cluster(*queues("1"), store=store, seconds=None) as w:
-            await w.create(job("slow"))
-            await store.reached.wait()
-            await w.create(job("behind"))
-            await w.until_condition("behind", "QuotaReserved", "False")
-            await store.delete(JOB, "slow", "team-a")
-
-            async def gone():
-                return await w.workload("slow") is None
-
-            await w.until(gone, "the Workload is gone")
+            await deleted_while_written(w, store)
             store.go.set()
             await w.until_condition("behind", "Admitted")
             return list(store.admitted)
@@ -103,16 +108,7 @@ def test_what_is_heard_before_the_answer_is_decided_on_at_once_after_it(monkeypa
     async def go():
         store = AnsweredLate()
         async with small_cluster(*queues("1"), store=store, seconds=None) as w:
-            await w.create(job("slow"))
-            await store.reached.wait()
-            await w.create(job("behind"))
-            await w.until_condition("behind", "QuotaReserved", "False")
-            await store.delete(JOB, "slow", "team-a")
-
-            async def gone():
-                return await w.workload("slow") is None
-
-            await w.until(gone, "the Workload is gone")
+            await deleted_while_written(w, store)
             await asyncio.sleep(1)
             store.go.set()
             answered = asyncio.get_running_loop().time()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cli.paths import shorter
-from webhook.config import REPOSITORY, load
+from webhook.config import REPOSITORY, load, settings_said
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import then
@@ -57,8 +57,7 @@ def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: P
         raise SourceError([Diagnostic("FILE001", Place(str(file)), wrong)])
     config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
     found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
-    settings = config.queues if config.queues != QueueSettings() else None
-    return Repository(found, config.queue_rules, bool(rules) or there, config.namespace, settings)
+    return Repository(found, config.queue_rules, bool(rules) or there, config.namespace, settings_said(config))
 
 
 def bundle_of(within: Repository) -> Bundle:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webhook import documents
 from webhook.api.configuration.sections import QueueSettings
-from webhook.config import REPOSITORY, settings_of_file
+from webhook.config import REPOSITORY, load, settings_said
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
 from webhook.offline.files import expand, text_of
@@ -95,7 +95,7 @@ class Workspace:
 
 def _settings_in(folder: Path) -> QueueSettings | None:
     try:
-        return settings_of_file(folder / REPOSITORY)
+        return settings_said(load(folder / REPOSITORY, {}, {}))
     except SourceError:
         return None
 

@@ -286,9 +286,10 @@ def _as_v1beta1(document: Document, fields: dict[str, Any]) -> None:
         fields["wait_for_pods_ready"] = replace(waiting, timeout=5 * MINUTE)
 
 
-def of_queues(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a Configuration without the fields of how Kueue runs as a process."""
-    return {field: item for field, item in value.items() if field not in PROCESS_FIELDS}
+def of_queues(document: Document) -> tuple[QueueSettings, Reading]:
+    """Read a Configuration as `from_configuration` does, but for the fields of how Kueue runs as a process."""
+    value = {field: item for field, item in document.value.items() if field not in PROCESS_FIELDS}
+    return from_configuration(replace(document, value=value))
 
 
 def effective(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -339,8 +340,7 @@ def mistakes_in(document: Document) -> list[Diagnostic]:
     How Kueue runs as a process is not told: nobody expects it here. Raises SourceError where the text is no YAML.
     """
     found = [d for d in (document, *within(document)) if isinstance(d.value, dict) and is_configuration(d.value)]
-    readings = [from_configuration(replace(d, value=of_queues(d.value)))[1] for d in found]
-    return [told for reading in readings for told in (*reading.findings, *reading.told)]
+    return [told for _, reading in map(of_queues, found) for told in (*reading.findings, *reading.told)]
 
 
 def configuration_of(value: Mapping[str, Any]) -> QueueSettings:

@@ -7,11 +7,11 @@ reported; the Configuration keeps Kueue's form, because `serve` and `plan` read 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.compatibility import unsupported
-from webhook.api.configuration.read import KIND, VERSIONS, effective, from_configuration, of_queues, within
+from webhook.api.configuration.read import KIND, VERSIONS, effective, of_queues, within
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.conversion.convert import ConversionError, as_stored
 from webhook.api.crds.kinds import OLD, STORED
@@ -107,7 +107,7 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
     told: list[ImportNote] = []
     for document in (inner for whole in given for inner in (within(whole) or [whole])):
         if document.at(("kind",)) == KIND and document.at(("apiVersion",)) in VERSIONS:
-            settings, reading = from_configuration(replace(document, value=of_queues(document.value)))
+            settings, reading = of_queues(document)
             if reading.findings:
                 raise SourceError(reading.findings)
             configuration = effective(document.value)
