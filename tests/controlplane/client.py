@@ -16,7 +16,7 @@ from typing import Any
 from tests.patience import PATIENCE
 
 JSON = dict[str, Any]
-TOO_MANY = 429
+CONFLICT, TOO_MANY, NO_TIME = 409, 429, 504
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -84,11 +84,18 @@ class Client:
         raise AssertionError("unreachable")
 
     def call(self, method: str, path: str, body: Any = None, media: str = "application/json") -> JSON:
-        """Send one request and give its body; raises ApiError. A read that is told to come again does."""
-        response = self.request(method, path, body, media)
-        while method == "GET" and response.status == TOO_MANY:
+        """Send a request until the server has time for it, and give its body; raises ApiError.
+
+        A read that is told to come again does. A request that was not done within the server's minute may have been
+        done after it: a create that finds its object there has made it.
+        """
+        response, late = self.request(method, path, body, media), False
+        while response.status == NO_TIME or (method == "GET" and response.status == TOO_MANY):
+            late |= response.status == NO_TIME
             time.sleep(0.1)
             response = self.request(method, path, body, media)
+        if late and method == "POST" and response.status == CONFLICT:
+            return self.get(self.path_of(body))
         if response.status >= 400:
             raise ApiError(response)
         return response.body
@@ -152,9 +159,11 @@ class Client:
 
     def delete(self, path: str, *, missing_ok: bool = True) -> None:
         """Delete what is at `path`, dependants in the background; raises ApiError."""
-        response = self.request("DELETE", path, {"propagationPolicy": "Background"})
-        if response.status >= 400 and not (missing_ok and response.status == 404):
-            raise ApiError(response)
+        try:
+            self.call("DELETE", path, {"propagationPolicy": "Background"})
+        except ApiError as error:
+            if not (missing_ok and error.status == 404):
+                raise
 
     def watch(self, path: str, since: str, seconds: int = 60) -> Iterator[JSON]:
         """The events of the list at `path` after resourceVersion `since`, as they come, for at most `seconds`.

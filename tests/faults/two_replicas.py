@@ -197,14 +197,10 @@ class Run:
             self.plane.wait(f"the Jobs of {team} are deleted", partial(self._deleted, team))
 
     def _deleted(self, team: str) -> bool:
-        """Delete a team's Jobs; the API server ends a request after a minute, and the next one deletes the rest."""
+        """Delete a team's Jobs."""
         path = JOBS.replace("/jobs", f"/namespaces/{team}/jobs")
         try:
             self.plane.client.call("DELETE", path, {"propagationPolicy": "Background"})
-        except ApiError as error:
-            if error.status != 504:
-                raise
-            return False
         except (HTTPException, OSError):
             return False
         return True
