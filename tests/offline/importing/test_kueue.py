@@ -219,6 +219,10 @@ def test_the_config_map_of_kueue_is_read():
     Path("map.yaml").write_text(text.replace("KEY", "controller_manager_config.yaml"))
     assert invoke(import_command, "kueue", "map.yaml").exit_code == exits.PASSED
     assert "kueue-fair" in Path(".sluice.yaml").read_text()
+    Path("configuration.yaml").write_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n")
+    for files in (("configuration.yaml", "map.yaml"), ("map.yaml", "configuration.yaml")):
+        assert invoke(import_command, "kueue", *files, "--force").exit_code == exits.PASSED
+        assert "kueue-fair" not in Path(".sluice.yaml").read_text()
     Path("map.yaml").write_text(Path("map.yaml").read_text().replace("LessThanOrEqualToFinalShare", "Less"))
     done = invoke(import_command, "kueue", "map.yaml", "--force")
     assert done.exit_code == exits.BAD_INPUT

@@ -100,12 +100,14 @@ class KueueSetup:
 def from_kueue(given: Iterable[Document]) -> KueueSetup:
     """Read a set-up: objects of Kueue, its ConfigMap or Configuration; other objects are passed over.
 
+    The last Configuration counts, one in a ConfigMap where no other is, as for all commands (`settings_among`).
     Raises SourceError where a field of the Configuration is wrong.
     """
     kept: dict[tuple[str, str, str], tuple[Document, Object]] = {}
     settings, configuration = None, None
     told: list[ImportNote] = []
-    for document in (inner for whole in given for inner in (within(whole) or [whole])):
+    read = [(within(whole), whole) for whole in given]
+    for document in (*(d for inside, _ in read for d in inside), *(whole for inside, whole in read if not inside)):
         if document.at(("kind",)) == KIND and document.at(("apiVersion",)) in VERSIONS:
             settings, reading = of_queues(document)
             if reading.findings:
