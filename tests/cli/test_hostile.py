@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.offline.running import exit_code_of
 from webhook.cli import exits
-from webhook.cli import main as command_line
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.load_bundle import read_file
 
@@ -87,21 +87,13 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def ran(monkeypatch, *arguments: str) -> int:
-    """Run the command line as the shell does and give its exit code."""
-    monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
-    with pytest.raises(SystemExit) as end:
-        command_line.main()
-    return end.value.code if isinstance(end.value.code, int) else 0
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_bad_file_is_told(command, folder, monkeypatch, capsys):
     """Every command with every bad file, and with no file: an exit code of the table, and words where it is not 0."""
     if command == "run":
         monkeypatch.setattr("webhook.cli.commands.server.run.asyncio.run", lambda coroutine: coroutine.close())
     for name in (*(f"{n}.yaml" for n in FILES), *NOWHERE, "folder"):
-        code = ran(monkeypatch, *(name if a == "FILE" else a for a in COMMANDS[command]))
+        code = exit_code_of(monkeypatch, *(name if a == "FILE" else a for a in COMMANDS[command]))
         said = capsys.readouterr()
         assert code in CODES, (name, said.err)
         assert "Traceback" not in said.out + said.err
@@ -115,7 +107,7 @@ def test_a_bad_configuration_is_told(command, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     for name, data in FILES.items():
         Path(".sluice.yaml").write_bytes(data)
-        code = ran(monkeypatch, *("good.yaml" if a == "FILE" else a for a in COMMANDS[command]))
+        code = exit_code_of(monkeypatch, *("good.yaml" if a == "FILE" else a for a in COMMANDS[command]))
         said = capsys.readouterr()
         assert code in CODES, (name, said.err)
         assert "Traceback" not in said.out + said.err
@@ -129,7 +121,7 @@ def test_a_bug_of_ours_is_said_to_be_one(folder, monkeypatch, capsys):
         raise KeyError("no such thing")
 
     monkeypatch.setattr("webhook.cli.commands.policies.lint._read", broken)
-    assert ran(monkeypatch, "lint", "good.yaml") == exits.INTERNAL
+    assert exit_code_of(monkeypatch, "lint", "good.yaml") == exits.INTERNAL
     said = capsys.readouterr().err
     assert said.startswith("sluice: internal error: KeyError: 'no such thing' (test_hostile.py:")
     assert "Traceback" not in said
@@ -142,7 +134,7 @@ def test_an_interrupt_ends_quietly(folder, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("webhook.cli.commands.policies.lint._read", stopped)
-    assert ran(monkeypatch, "lint", "good.yaml") == exits.INTERRUPTED
+    assert exit_code_of(monkeypatch, "lint", "good.yaml") == exits.INTERRUPTED
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -190,7 +182,7 @@ def test_a_bad_line_is_told_at_its_line(folder, monkeypatch, capsys, command, li
     """A batch ends at the first line that is no row, and names it."""
     good = {"eval": {"expr": "1 + 1"}, "plan": {"id": "a", "objects": []}}[command]
     (folder / "rows.jsonl").write_text(json.dumps(good) + "\n" + line + "\n")
-    assert ran(monkeypatch, command, "--batch", "rows.jsonl") == exits.BAD_INPUT
+    assert exit_code_of(monkeypatch, command, "--batch", "rows.jsonl") == exits.BAD_INPUT
     assert told.replace("<FILE>", "rows.jsonl") in capsys.readouterr().err
 
 

@@ -2,15 +2,14 @@
 
 import os
 import re
-import sys
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from tests.cli.test_help import ALL
+from tests.offline.running import exit_code_of
 from webhook.cli import exits
-from webhook.cli import main as command_line
 from webhook.cli.group import cli
 from webhook.cli.option_types import FolderOption
 
@@ -97,11 +96,9 @@ def folder(tmp_path, monkeypatch):
 
 def usage_error(monkeypatch, capsys, *arguments: str) -> str:
     """Run the command line as the shell does, and give what a usage error says."""
-    monkeypatch.setattr(sys, "argv", ["sluice", *arguments])
-    with pytest.raises(SystemExit) as end:
-        command_line.main()
+    code = exit_code_of(monkeypatch, *arguments)
     out, err = capsys.readouterr()
-    assert (end.value.code, out, "Traceback" in err) == (exits.BAD_INPUT, "", False), (arguments, err)
+    assert (code, out, "Traceback" in err) == (exits.BAD_INPUT, "", False), (arguments, err)
     return err
 
 
