@@ -138,3 +138,14 @@ def test_a_job_that_would_come_now_is_behind_all() -> None:
     new = job("new", "a", 4, queued_at=99, created=99)
     assert forecast(core, new, 0).at == 3 * HOUR
     assert forecast(core, replace(new, queue_name="none"), 0).unknown == "it is in no queue"
+
+
+def test_an_estimate_is_a_date() -> None:
+    """Whatever run times say: what lies more than a century ahead is not known, and no forecast goes on for it."""
+    century = 100 * 365 * 24 * HOUR
+    core = settled(state([queue("a", 4)], [running("r", "a", 4, run_time=century), *line_of(3, run_time=century)]))
+    assert [start(core, f"j{i}") for i in range(3)] == [
+        (century, ""),
+        (2 * century, ""),
+        (None, "it is more than 100 years ahead"),
+    ]

@@ -34,6 +34,9 @@ ON_DEMAND: Final = Bounds()
 """For a request about one job that waits for the answer."""
 LATER: Final = 20
 """How many workloads behind it are part of a forecast: they may fit where it does not fit yet."""
+FAR: Final = 100 * 365 * 24 * 3_600 * 1000
+"""Milliseconds. A forecast does not look further ahead: an estimate has to be a date."""
+TOO_FAR: Final = "it is more than 100 years ahead"
 BEHIND_ANOTHER: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD})
 
 
@@ -127,6 +130,7 @@ class _Forward(Witness):
     def __init__(self, facts: Snapshot, rules: Rules, keys: Iterable[str], heads: int, reporter: Reporter) -> None:
         self.waiting, self.at = set(keys), dict[str, int]()
         self.time = VirtualTime(State.from_snapshot(facts), rules, self, reporter, heads)
+        self._until = 0
 
     def admitted(self, decision: Admitted, now: int) -> None:
         if decision.workload in self.waiting:
@@ -137,12 +141,14 @@ class _Forward(Witness):
         self._begin(now)
         self.time.settle(now)
         positions = {key: p.position for key in self.waiting if (p := explain(self.time.state, key)) is not None}
-        while self.waiting and self.time.go_on():
+        while self.waiting and self.time.now <= self._until and self.time.go_on():
             pass
         starts = {key: Start(at) for key, at in self.at.items()}
         return starts | {key: self._unknown(key, positions.get(key, 0)) for key in self.waiting}
 
     def _unknown(self, key: str, position: int) -> Start:
+        if self.time.now > self._until:
+            return Start(None, TOO_FAR)
         pending = explain(self.time.state, key)
         if self.time.left <= 0 or pending is None:
             return Start(None, jobs_ahead(max(1, position - 1)))
@@ -150,7 +156,7 @@ class _Forward(Witness):
 
     def _begin(self, now: int) -> None:
         """Schedule the end of running workloads; those being evicted have already stopped."""
-        time = self.time
+        time, self._until = self.time, now + FAR
         time.now = now
         time.state.bind(time.rules, now)
         for entry in list(time.state.entries.values()):

@@ -389,3 +389,13 @@ def test_running_jobs_of_the_cluster_take_their_quota_at_the_gate(run):
     Path("queues.yaml").write_text(together(QUEUES, hour))
     done = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=job("next", 2))
     assert re.search(r"2 nvidia.com/gpu, 1 free; expected start \d{4}-\d\d-\d\dT\d\d:\d\dZ\n", done.stdout)
+
+
+@pytest.mark.parametrize("seconds", ["9" * 12, "9" * 19, "9" * 5000])
+def test_a_run_time_of_one_job_spoils_no_other_jobs_review(run, seconds):
+    """Any user may write one: the estimate is far, and the next job is let in."""
+    long = job("busy", 3).replace("labels", f'annotations: {{sluice.dev/run-time-seconds: "{seconds}"}}, labels', 1)
+    Path("queues.yaml").write_text(together(QUEUES, long))
+    done = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=job("next", 2))
+    assert done.exit_code == exits.PASSED
+    assert re.search(r"2 nvidia.com/gpu, 1 free; expected start 21\d\d-", done.stdout)

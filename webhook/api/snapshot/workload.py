@@ -38,6 +38,8 @@ Creation times have whole seconds only; among jobs of one second the version tel
 BOOST: Final = "kueue.x-k8s.io/priority-boost"
 _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,9}")
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
+LONGEST_RUN: Final = 100 * 365 * 24 * 3_600
+"""Seconds. A longer run time counts as this one: an estimate with it has to be a date."""
 RECOVERS: Final = "WaitForRecovery"
 """The reason of `PodsReady` False where they were ready before."""
 GATE: Final = "kueue.x-k8s.io/admission-gated-by"
@@ -390,6 +392,7 @@ def _latest(condition: Object) -> int:
 def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:
     seconds = annotations.get(RUN_TIME, "")
     if seconds.isascii() and seconds.isdigit():
-        return int(seconds) * 1000
+        digits = seconds.lstrip("0")[: len(str(LONGEST_RUN)) + 1]  # an annotation has room for 250,000
+        return min(int(digits or "0"), LONGEST_RUN) * 1000
     limit = spec.get("maximumExecutionTimeSeconds")
     return int(limit) * 1000 if limit else None
