@@ -11,6 +11,7 @@ import pytest
 
 from tests.offline.dryrun.files import GPU, NAMESPACE, QUEUES, SUSPEND, job, together
 from tests.offline.running import invoke
+from tests.shared import ROOT
 from webhook.cli import exits
 from webhook.cli.commands.policies.dry_run import dry_run_command
 
@@ -360,6 +361,34 @@ def test_jobs_of_one_generated_name_are_as_many(run):
         run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", "-o", "json", stdin=together(one, one)).stdout
     )
     assert [(o["name"], o["queue"]["state"]) for o in told["objects"]] == [("j-x", "admitted"), ("j-x2", "pending")]
+
+
+OLD = """apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: old}
+spec:
+  cohort: all
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - {name: a, resources: [{name: cpu, nominalQuota: 1, borrowingLimit: 1}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "state"),
+    [
+        (OLD, "allowed"),
+        (OLD.replace("  cohort: all\n", ""), "denied"),
+        (OLD.replace("v1beta1", "v1beta2").replace("cohort", "cohortName"), "allowed"),
+    ],
+    ids=["old", "old without a cohort", "stored"],
+)
+def test_an_object_of_an_older_version_is_judged_in_the_stored_one(run, sent, state):
+    """As the API server converts it: a borrowing limit needs a cohort, by either name."""
+    done = run("-p", str(ROOT / "policies/queue/valid-quotas"), "-f", "-", "-o", "json", "--allow-missing", stdin=sent)
+    assert [o["state"] for o in json.loads(done.stdout)["objects"]] == [state]
 
 
 @pytest.mark.parametrize("gpus", [4, 9])

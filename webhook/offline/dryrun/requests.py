@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from webhook.admission.wire import API_VERSION, parse
+from webhook.api.conversion.convert import ConversionError, as_stored
 from webhook.api.scopes import Scopes
 from webhook.jobs.kinds import KINDS, kind_of
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind, gvk_of
@@ -80,7 +82,8 @@ class ResourceScopes:
 def received(obj: Object, resources: ResourceScopes, sender: Sender, number: int = 1) -> Object:
     """Return the object as admission sees it: in a namespace, named, and as the server reads built-in kinds.
 
-    `number` is that of the object among those with the same `generateName`.
+    One of an older version of Kueue's API is in the version that is stored, which is the one that policies are written
+    for: the server converts it before it asks (`matchPolicy: Equivalent`). `number` is that of the object among those with the same `generateName`.
     """
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
@@ -90,7 +93,10 @@ def received(obj: Object, resources: ResourceScopes, sender: Sender, number: int
         metadata["namespace"] = sender.namespace
     if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
         metadata["name"] = generated_name(prefix, number)
-    return admitted(defaulted({**obj, "metadata": metadata}), resources.listed)
+    found = {**obj, "metadata": metadata}
+    with suppress(ConversionError):  # a malformed one stays as it is, and its fields are told
+        found = as_stored(found)
+    return admitted(defaulted(found), resources.listed)
 
 
 def listed_in(facts: Facts) -> Listed:
