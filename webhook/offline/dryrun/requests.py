@@ -83,7 +83,8 @@ def received(obj: Object, resources: ResourceScopes, sender: Sender, number: int
     """Return the object as admission sees it: in a namespace, named, and as the server reads built-in kinds.
 
     One of an older version of Kueue's API is in the version that is stored, which is the one that policies are written
-    for: the server converts it before it asks (`matchPolicy: Equivalent`). `number` is that of the object among those with the same `generateName`.
+    for: the server converts it before it asks (`matchPolicy: Equivalent`). `number` is that of the object among
+    those with the same `generateName`.
     """
     metadata = obj.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
