@@ -86,13 +86,13 @@ def forecast(
     work = {entry.key: entry for each in queues for entry in each.first(each.heads(), min(most, ahead + LATER))}
     work |= {entry.key: entry for entry in held}
     facts = facts_at(state, queues, (entry for entry in work.values() if entry.key != workload.key))
-    facts = replace(facts, workloads=(*facts.workloads, _calm(workload)))
+    facts = replace(facts, workloads=(*facts.workloads, workload))
     return _Forward(facts, rules, (workload.key,), bounds.heads, reporter).run(now)[workload.key]
 
 
 def facts_at(state: State, queues: Iterable[PendingQueue], work: Iterable[Entry]) -> Snapshot:
-    """Return a snapshot of some queues, with some of the running and waiting workloads: the input of `starts`."""
-    defined = state.accounting.kept(state.defined(tuple(_calm(facts_of(entry)) for entry in work)))
+    """Return a snapshot of some queues, with some of the running and waiting workloads."""
+    defined = state.accounting.kept(state.defined(tuple(map(facts_of, work))))
     names = {queue.queue.name for queue in queues}
     return replace(defined, cluster_queues=tuple(q for q in defined.cluster_queues if q.name in names))
 
@@ -129,6 +129,7 @@ class _Forward(Witness):
 
     def __init__(self, facts: Snapshot, rules: Rules, keys: Iterable[str], heads: int, reporter: Reporter) -> None:
         self.waiting, self.at = set(keys), dict[str, int]()
+        facts = replace(facts, workloads=tuple(map(_calm, facts.workloads)))
         self.time = VirtualTime(State.from_snapshot(facts), rules, self, reporter, heads)
         self._until = 0
 

@@ -17,7 +17,7 @@ from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import amounts_in, cluster_view
 from webhook.dashboard.views.queue import QueuePast, Wanted, queue_view
 from webhook.dashboard.views.rows import Named
-from webhook.dashboard.views.what_if import Deadline, Wish, changed, needed, outlook
+from webhook.dashboard.views.what_if import Deadline, Wish, changed, facts_around, outlook
 from webhook.offline.plan.make_plan import make_plan, settle
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
@@ -36,6 +36,13 @@ NO_PAST = QueuePast(QueueHistory("memory", 0))
 def clusters(draw: st.DrawFn) -> tuple[Snapshot, str]:
     """A cluster before anything was decided, and the rules that do."""
     return replace(draw(definitions()), workloads=tuple(draw(workloads()))), draw(st.sampled_from(list(RULES)))
+
+
+def bound(snapshot, rules):
+    """The core's state before it decides."""
+    state = State.from_snapshot(snapshot)
+    state.bind(rules, NOW)
+    return state
 
 
 def at_rest(snapshot, rules):
@@ -108,7 +115,7 @@ def test_what_if_nothing_were_otherwise(cluster, data):
     rules, workload = RULES[names], data.draw(st.sampled_from(snapshot.workloads))
     plan = make_plan(snapshot, rules, NOW)
     doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
-    part = needed(snapshot, rules, {doors.get((workload.namespace, workload.queue_name), "")})
+    part = facts_around(bound(snapshot, rules), {doors.get((workload.namespace, workload.queue_name), "")})
     deadline = Deadline(monotonic, float("inf"))
     found = outlook(part, rules, NOW, changed(workload, Wish()), deadline, Named(lambda _: "", lambda _: True))
     told = next((p for p in plan.pending if p.workload == workload.key), None)
@@ -132,7 +139,7 @@ def test_a_what_if_takes_its_own_tree_only():
     jobs = tuple(Workload(name=queue.name, namespace="team", queue_name=f"to-{queue.name}") for queue in queues)
     whole = Snapshot(cluster_queues=queues, local_queues=doors, workloads=jobs)
     for wanted, left in (({"a"}, ["a", "b"]), ({"d"}, ["d"]), ({"a", "c"}, ["a", "b", "c"]), ({""}, [])):
-        part = needed(whole, RULES["kueue"], wanted)
+        part = facts_around(bound(whole, RULES["kueue"]), wanted)
         assert [queue.name for queue in part.cluster_queues] == left
         assert [job.name for job in part.workloads] == left
 

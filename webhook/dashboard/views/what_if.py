@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from webhook.api.amounts import text
@@ -12,7 +12,7 @@ from webhook.dashboard.views.rows import Named, shortage_rows
 from webhook.offline.plan.make_plan import settle
 from webhook.queue.decisions import Decisions
 from webhook.queue.explain import explain
-from webhook.queue.forecast import with_start
+from webhook.queue.forecast import concerned, facts_at, with_start
 from webhook.queue.model import PodSet, Snapshot, Workload
 from webhook.queue.pending.queue import Status
 from webhook.queue.report import Reporter
@@ -88,37 +88,12 @@ def _smaller(pods: tuple[PodSet, ...], resource: str, amount: int) -> tuple[PodS
     return tuple(other if pod_set is one else pod_set for pod_set in pods)
 
 
-def needed(snapshot: Snapshot, rules: Rules, queues: set[str]) -> Snapshot:
-    """Leave out the queues and workloads of trees that have no part in it; all stay where rules look at all trees."""
-    if any(name.startswith("facts") for names in rules.reads.values() for name in names):
-        return snapshot
-    roots = _roots(snapshot)
-    wanted = {roots.get(name, name) for name in queues}
-    local_queues = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
-
-    def concerned(workload: Workload) -> bool:
-        held = workload.admission.cluster_queue if workload.admission is not None else ""
-        queue = held or local_queues.get((workload.namespace, workload.queue_name), "")
-        return roots.get(queue, queue) in wanted
-
-    return replace(
-        snapshot,
-        cluster_queues=tuple(queue for queue in snapshot.cluster_queues if roots[queue.name] in wanted),
-        workloads=tuple(w for w in snapshot.workloads if concerned(w)),
-    )
-
-
-def _roots(snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the root of each queue's tree, by the queue's name; the queue itself where it has no cohort."""
-    parents = {cohort.name: cohort.parent for cohort in snapshot.cohorts}
-    found = {}
-    for queue in snapshot.cluster_queues:
-        name, seen = queue.cohort_name, set()
-        while name and (above := parents.get(name, "")) and name not in seen:
-            seen.add(name)
-            name = above
-        found[queue.name] = f"cohort/{name}" if name else queue.name
-    return found
+def facts_around(state: State, names: Iterable[str]) -> Snapshot:
+    """Return the facts of ClusterQueues and of all that share quota with them; of all where the rules read them."""
+    asked = (state.by_queue[name] for name in names if name in state.by_queue)
+    queues = {line.queue.name: line for queue in asked for line in concerned(state, queue)}
+    work = (e for e in state.entries.values() if e.pending_queue is not None and e.pending_queue.queue.name in queues)
+    return facts_at(state, queues.values(), work)
 
 
 class Deadline(Reporter):

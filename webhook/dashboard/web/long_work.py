@@ -12,7 +12,7 @@ from webhook.dashboard.model.simulation import ProgressView, SimulationView, Tra
 from webhook.dashboard.model.workloads import Outlook, WhatIf
 from webhook.dashboard.views.rows import Named, jobs_of
 from webhook.dashboard.views.simulate import OtherQuota, UnknownQuota, nominal, with_quota
-from webhook.dashboard.views.what_if import Deadline, Impossible, OutOfTime, changed, gpu_of, needed, outlook
+from webhook.dashboard.views.what_if import Deadline, Impossible, OutOfTime, changed, facts_around, gpu_of, outlook
 from webhook.dashboard.web.access import PageReader
 from webhook.dashboard.web.answers import Views
 from webhook.dashboard.web.query import FieldError, Query, other_quota, text, wish
@@ -22,6 +22,8 @@ from webhook.documents import Document
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import names_of, shipped
 from webhook.queue.model import Snapshot, Workload
+from webhook.queue.quota.accounting import local_of
+from webhook.queue.workload_facts import facts_of
 from webhook.server.responses import StatusError
 
 T = TypeVar("T")
@@ -51,25 +53,26 @@ class LongWork:
         """Decide about a workload as it is, and as it is wished for."""
         views, source = self.views, self.views.sources
         found = await views.found(reader, namespace, name, query)
-        snapshot = source.core.snapshot()
-        workload = next((w for w in snapshot.workloads if w.key == f"{namespace}/{found['metadata']['name']}"), None)
-        if workload is None:
+        entry = source.state.entries.get(f"{namespace}/{found['metadata']['name']}")
+        if entry is None:
             raise StatusError(f"Workload {namespace}/{name} is not in the queues yet", 404)
+        workload = facts_of(entry)
         wanted = wish(query, gpu_of(workload))
         try:
             other = changed(workload, wanted)
         except Impossible as error:
             raise FieldError("gpus", str(error)) from None
-        local_queues = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
-        if wanted.queue is not None and (namespace, wanted.queue) not in local_queues:
+        local_queues = source.state.local_queues
+        if wanted.queue is not None and f"{namespace}/{wanted.queue}" not in local_queues:
             raise FieldError("queue", f"no LocalQueue {wanted.queue} in namespace {namespace}")
-        queues = {local_queues.get((namespace, w.queue_name), "") for w in (workload, other)}
         named = Named(jobs_of(source), await views.sees_around(reader, set(source.state.by_queue)))
         revision, told = source.revision, wanted.told()
+        doors = (local_queues.get(local_of(each)) for each in (workload, other))
+        facts = facts_around(source.state, {door.cluster_queue for door in doors if door is not None})
 
         def work() -> WhatIf:
             begun = monotonic()
-            now, then, partial = self._decide(needed(snapshot, source.core.rules, queues), (workload, other), named)
+            now, then, partial = self._decide(facts, (workload, other), named)
             return WhatIf(revision, told, now, then, round(1000 * (monotonic() - begun)), partial)
 
         return await self._alone(asyncio.to_thread(work))
