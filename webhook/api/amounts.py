@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from webhook.kube import quantity
+from webhook.queue.model import PodSetAssignment
 
 BINARY: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 EXACT: Final = 1e6
@@ -55,3 +56,12 @@ def usage_text(resource: str, number: float) -> str:
 def texts(amounts: Mapping[str, int]) -> dict[str, str]:
     """Write a map of amounts by resource as quantities."""
     return {resource: text(resource, number) for resource, number in amounts.items()}
+
+
+def assigned(pod_sets: Iterable[PodSetAssignment]) -> str:
+    """Write what pod sets were given, with the flavor of each resource: `4 cpu (default), 16 nvidia.com/gpu (a100)`."""
+    return ", ".join(
+        f"{text(resource, pods.resource_usage.get(resource, 0))} {resource} ({flavor})"
+        for pods in pod_sets
+        for resource, flavor in sorted(pods.flavors.items())
+    )

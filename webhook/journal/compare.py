@@ -141,7 +141,7 @@ class StartComparison:
     def _note(self, workload: Workload) -> None:
         """Remember whether a workload waits or holds quota."""
         key = workload.key
-        waits = workload.admission is None and workload.active and not workload.finished
+        waits = workload.admissible
         (self._waiting.add if waits else self._waiting.discard)(key)
         preempted = workload.evicted and workload.evicted_reason == PREEMPTED
         (self._preempted.add if preempted else self._preempted.discard)(key)

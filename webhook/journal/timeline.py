@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from webhook.api.amounts import text
-from webhook.journal.records import Begin, Decided, Record
+from webhook.api.amounts import assigned, text
+from webhook.journal.follow import Edit, JournalStep, WorkloadTransition
+from webhook.journal.records import Begin, Decided
 from webhook.journal.users import UserNames
-from webhook.queue.events import (
-    AdmissionUnwritten,
-    DefinitionChanged,
-    DefinitionGone,
-    Event,
-    WorkloadChanged,
-    WorkloadEvicted,
-    WorkloadGone,
-)
-from webhook.queue.model import Admission, PodSetAssignment, Snapshot, Workload
+from webhook.queue.events import AdmissionUnwritten, DefinitionChanged, WorkloadEvicted
+from webhook.queue.model import Workload
+from webhook.queue.quota.accounting import requests_of
 
 
 class EventKind(StrEnum):
-    """What happened."""
+    """What happened. Quota is reserved first if a queue has admission checks, and the workload admitted after them."""
 
     BEGAN = "began"
     ARRIVED = "arrived"
+    QUOTA_RESERVED = "quota-reserved"
     ADMITTED = "admitted"
-    CHECKED = "ready"
     PREEMPTED = "preempted"
     EVICTED = "evicted"
     REQUEUED = "requeued"
@@ -38,70 +32,34 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """One line of a timeline; `at` in milliseconds since the epoch. `workload` is empty if it concerns none.
-
-    `anew`: a journal begins, and no workload of those before it goes on.
-    """
+class TimelineEntry:
+    """One line of a timeline; `at` in milliseconds since the epoch. `workload` is empty if it concerns none."""
 
     at: int
     what: EventKind
     workload: str = ""
     queue: str = ""
     detail: str = ""
-    anew: bool = False
 
 
-def timeline(records: Iterable[Record], known: dict[str, Workload]) -> Iterator[Happening]:
-    """Yield the entries of all files, in order. `known` are the workloads so far, with the quota they hold.
-
-    A lease that was created at another time may be another cluster's: with it everything begins anew. What an older
-    Sluice wrote names no lease, and what comes after it goes on.
-    """
-    waiting: list[Event] = []
-    """Changes that no round has seen yet: those at the end of a file are seen as the next one begins."""
-    at, anew = 0, True
-    lease: str | None = None
-    for record in records:
-        match record:
-            case Begin():
-                anew = lease is None or lease not in ("", record.lease)
-                if anew:
-                    yield from _events(waiting, at, known)
-                    waiting = []
-                    known.clear()
-                    known.update((workload.key, workload) for workload in record.snapshot.workloads)
-                at, lease = record.at, record.lease
-                yield Happening(at, EventKind.BEGAN, detail=_began(record), anew=anew)
-            case Decided():
-                at = record.now
-            case _:
-                waiting.append(record)
-                continue
-        yield from _events(waiting, at, known)
-        waiting = []
-        if isinstance(record, Decided):
-            yield from _decided(record, known)
-        elif not anew:
-            yield from _meanwhile(record.snapshot, at, known)
-    yield from _events(waiting, at, known)
+def timeline(steps: Iterable[JournalStep]) -> Iterator[TimelineEntry]:
+    """Yield the entries of all steps, in order."""
+    for step in steps:
+        yield from entries(step)
 
 
-def _events(events: Iterable[Event], at: int, known: dict[str, Workload]) -> Iterator[Happening]:
-    for event in events:
-        yield from _event(event, at, known)
-
-
-def _meanwhile(snapshot: Snapshot, at: int, known: dict[str, Workload]) -> Iterator[Happening]:
-    """Yield what happened between two files, as the second one begins with it."""
-    for key in sorted(known.keys() - {workload.key for workload in snapshot.workloads}):
-        yield from _event(WorkloadGone(key), at, known)
-    for workload in snapshot.workloads:
-        yield from _event(WorkloadChanged(workload), at, known)
+def entries(step: JournalStep) -> Iterator[TimelineEntry]:
+    """Yield the entries of a step: that a file begins, what changed, then what was decided."""
+    if step.begin is not None:
+        yield TimelineEntry(step.at, EventKind.BEGAN, detail=_began(step.begin))
+    for change in step.changes:
+        yield from _changed(change, step.at) if isinstance(change, WorkloadTransition) else _edited(change, step.at)
+    if step.decided is not None:
+        yield from _decided(step.decided)
 
 
 def _began(begin: Begin) -> str:
-    waiting = sum(w.admission is None and not w.finished for w in begin.snapshot.workloads)
+    waiting = sum(workload.admissible for workload in begin.snapshot.workloads)
     held = sum(w.admission is not None for w in begin.snapshot.workloads)
     users = "; user names hashed" if begin.users == UserNames.HASH else ""
     return (
@@ -109,84 +67,58 @@ def _began(begin: Begin) -> str:
     )
 
 
-def _event(event: Event, at: int, known: dict[str, Workload]) -> Iterator[Happening]:
-    match event:
-        case WorkloadChanged(workload):
-            before = known.get(workload.key)
-            known[workload.key] = workload
-            yield from _changed(before, workload, at)
-        case WorkloadGone(key):
-            gone = known.pop(key, None)
-            if gone is not None and not gone.finished:
-                yield Happening(at, EventKind.DELETED, key, gone.queue_name)
-        case WorkloadEvicted(key):
-            _waits(key, known)
-            yield Happening(at, EventKind.REQUEUED, key)
-        case AdmissionUnwritten(key):
-            _waits(key, known)
-            yield Happening(at, EventKind.UNWRITTEN, key)
-        case DefinitionChanged(definition):
-            yield Happening(at, EventKind.EDITED, detail=f"{type(definition).__name__} {definition.name}")
-        case DefinitionGone(kind, key):
-            yield Happening(at, EventKind.DELETED, detail=f"{kind.__name__} {key}")
+def _edited(edit: Edit, at: int) -> Iterator[TimelineEntry]:
+    if isinstance(edit, DefinitionChanged):
+        definition = edit.definition
+        yield TimelineEntry(at, EventKind.EDITED, detail=f"{type(definition).__name__} {definition.name}")
+    else:
+        yield TimelineEntry(at, EventKind.DELETED, detail=f"{edit.kind.__name__} {edit.key}")
 
 
-def _changed(before: Workload | None, workload: Workload, at: int) -> Iterator[Happening]:
+def _changed(change: WorkloadTransition, at: int) -> Iterator[TimelineEntry]:
+    before, after = change.before, change.after
+    if after is None:
+        if before is not None and not before.finished:
+            yield TimelineEntry(at, EventKind.DELETED, before.key, before.queue_name)
+        return
+    match change.cause:
+        case WorkloadEvicted():
+            yield TimelineEntry(at, EventKind.REQUEUED, after.key)
+            return
+        case AdmissionUnwritten():
+            yield TimelineEntry(at, EventKind.UNWRITTEN, after.key)
+            return
     if before is None:
-        yield Happening(at, EventKind.ARRIVED, workload.key, workload.queue_name, _asked(workload))
-    held = before.admission if before is not None else None
-    if workload.finished:
+        yield TimelineEntry(at, EventKind.ARRIVED, after.key, after.queue_name, _asked(after))
+    if after.finished:
         if before is None or not before.finished:
-            yield Happening(at, EventKind.FINISHED, workload.key, workload.queue_name)
-    elif held is None and (got := workload.admission) is not None:
-        yield Happening(at, EventKind.ADMITTED, workload.key, got.cluster_queue, _got(got.pod_set_assignments))
-    elif held is not None and workload.admission is None:
-        yield Happening(at, EventKind.REQUEUED, workload.key, workload.queue_name)
-
-
-def _waits(key: str, known: dict[str, Workload]) -> None:
-    if (workload := known.get(key)) is not None:
-        known[key] = replace(workload, admission=None)
+            yield TimelineEntry(at, EventKind.FINISHED, after.key, after.queue_name)
+        return
+    held, got = before.admission if before is not None else None, after.admission
+    if held is None and got is not None:
+        what = EventKind.ADMITTED if after.admitted else EventKind.QUOTA_RESERVED
+        yield TimelineEntry(at, what, after.key, got.cluster_queue, assigned(got.pod_set_assignments))
+    elif held is not None and got is None:
+        yield TimelineEntry(at, EventKind.REQUEUED, after.key, after.queue_name)
+    elif got is not None and change.is_admission:
+        yield TimelineEntry(at, EventKind.ADMITTED, after.key, got.cluster_queue)
 
 
 def _asked(workload: Workload) -> str:
-    return ", ".join(filter(None, (requests(workload), f"user {workload.user}" if workload.user else "")))
+    requests = (f"{text(resource, number)} {resource}" for resource, number in sorted(requests_of(workload).items()))
+    return ", ".join([*requests, *([f"user {workload.user}"] if workload.user else [])])
 
 
-def _decided(made: Decided, known: dict[str, Workload]) -> Iterator[Happening]:
+def _decided(made: Decided) -> Iterator[TimelineEntry]:
     for evicted in made.evicted:
         detail = f"{evicted.reason}: {evicted.message}" if evicted.message else evicted.reason
-        yield Happening(made.now, EventKind.EVICTED, evicted.workload, evicted.cluster_queue, detail)
+        yield TimelineEntry(made.now, EventKind.EVICTED, evicted.workload, evicted.cluster_queue, detail)
     for preempted in made.preempted:
         detail = f"for {preempted.preemptor}: {preempted.reason}"
-        yield Happening(made.now, EventKind.PREEMPTED, preempted.workload, preempted.cluster_queue, detail)
+        yield TimelineEntry(made.now, EventKind.PREEMPTED, preempted.workload, preempted.cluster_queue, detail)
     for ready in made.ready:
-        yield Happening(made.now, EventKind.CHECKED, ready.workload, ready.cluster_queue)
+        yield TimelineEntry(made.now, EventKind.ADMITTED, ready.workload, ready.cluster_queue)
     for admitted in made.admitted:
-        if (workload := known.get(admitted.workload)) is not None:
-            got = Admission(admitted.cluster_queue, admitted.pod_sets, made.now)
-            known[admitted.workload] = replace(workload, admission=got)
-        detail = ", ".join(filter(None, (_got(admitted.pod_sets), "borrowing" if admitted.borrowing else "")))
-        yield Happening(made.now, EventKind.ADMITTED, admitted.workload, admitted.cluster_queue, detail)
-
-
-def _got(pod_sets: Iterable[PodSetAssignment]) -> str:
-    return ", ".join(
-        f"{text(resource, pods.resource_usage.get(resource, 0))} {resource} ({flavor})"
-        for pods in pod_sets
-        for resource, flavor in sorted(pods.flavors.items())
-    )
-
-
-def requests(workload: Workload) -> str:
-    """Return the total request of a workload as text: `4 cpu, 16 nvidia.com/gpu`."""
-    return ", ".join(f"{text(resource, number)} {resource}" for resource, number in sorted(total(workload).items()))
-
-
-def total(workload: Workload) -> dict[str, int]:
-    """Return the total request of all pods of a workload."""
-    summed: dict[str, int] = {}
-    for pods in workload.pod_sets:
-        for resource, each in pods.requests.items():
-            summed[resource] = summed.get(resource, 0) + each * pods.count
-    return summed
+        what = EventKind.ADMITTED if admitted.admitted else EventKind.QUOTA_RESERVED
+        detail = ", ".join(filter(None, (assigned(admitted.pod_sets), "borrowing" if admitted.borrowing else "")))
+        yield TimelineEntry(made.now, what, admitted.workload, admitted.cluster_queue, detail)

@@ -1,106 +1,90 @@
-"""A journal as a trace for `sluice simulate`: the arrival, request and run time of each workload."""
+"""The jobs of a journal that ran, as a trace needs them: when each arrived, and for how long it ran."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from webhook.api.amounts import texts
-from webhook.journal.records import Record
-from webhook.journal.timeline import EventKind, Happening, timeline, total
+from webhook.journal.follow import JournalStep, WorkloadTransition
+from webhook.queue.events import AdmissionUnwritten
 from webhook.queue.model import Workload
 
 
 @dataclass(slots=True)
 class TracedRun:
-    """A workload as it ran; times in milliseconds since the epoch. Runs that ended in an eviction count too."""
+    """A workload as it ran; times in milliseconds since the epoch.
+
+    `run_time` is how long its last run took, from its admission, as a trace has it: a simulation starts a preempted job
+    again from the beginning, so what it had run before is no part of it.
+    """
 
     workload: Workload
     arrived: int
     since: int | None = None
-    total: int = 0
+    run_time: int = 0
+
+    def start(self, at: int) -> None:
+        """Begin a run, unless it runs already."""
+        if self.since is None:
+            self.since = at
 
     def stop(self, at: int) -> None:
         """End a run. If the clock was put back meanwhile, its time is unknown and counts as none."""
         if self.since is not None:
-            self.total += max(0, at - self.since)
+            self.run_time = max(0, at - self.since)
             self.since = None
 
 
-def trace(records: Iterable[Record]) -> tuple[int, list[dict[str, Any]]]:
-    """Return when the trace begins, at the first arrival, and a row for each finished workload, by arrival.
-
-    Several pod sets become one pod with their total request.
-    """
-    traced = TracedRuns()
-    for happening in timeline(records, traced.known):
-        traced.follow(happening)
-    ran = traced.ran()
-    begun = ran[0].arrived if ran else 0
-    return begun, [_row(run, begun) for run in ran]
-
-
 class TracedRuns:
-    """Follows a timeline, which updates `known`; keeps the workloads that ran and ended."""
+    """Follows the steps of a journal; keeps the workloads that ran and ended."""
 
     def __init__(self) -> None:
-        self.known: dict[str, Workload] = {}
-        self._running: dict[str, TracedRun] = {}
+        self._going: dict[str, TracedRun] = {}
         self._ended: list[TracedRun] = []
 
     def ran(self) -> list[TracedRun]:
         """Return those that ran, by arrival."""
-        return sorted((run for run in self._ended if run.total), key=lambda run: (run.arrived, run.workload.key))
+        return sorted((run for run in self._ended if run.run_time), key=lambda run: (run.arrived, run.workload.key))
 
-    def follow(self, happening: Happening) -> None:
-        """Take note of an entry of the timeline, before the next one is made."""
-        key, at = happening.workload, happening.at
-        if happening.what is EventKind.BEGAN:
-            if happening.anew:
-                self._running.clear()
-            for key in self.known.keys() - self._running.keys():
-                self._note(self.known[key], at)
-        elif happening.what is EventKind.ARRIVED:
-            self._note(self.known[key], at)
-        elif (run := self._running.get(key)) is not None:
-            match happening.what:
-                case EventKind.ADMITTED if run.since is None:
-                    run.since = _since(self.known.get(key)) or at
-                case EventKind.UNWRITTEN:  # it did not run
-                    run.since = None
-                case EventKind.REQUEUED | EventKind.EVICTED | EventKind.FINISHED | EventKind.DELETED:
-                    run.stop(at)
-            if happening.what in (EventKind.FINISHED, EventKind.DELETED):
-                self._ended.append(self._running.pop(key))
+    def take(self, step: JournalStep) -> None:
+        """Take note of a step."""
+        if step.begin is not None and step.anew:
+            self._going = {workload.key: _traced(workload, step.at) for workload in step.begin.snapshot.workloads}
+        for change in step.changes:
+            if isinstance(change, WorkloadTransition):
+                self._change(change, step.at)
+        if (made := step.decided) is None:
+            return
+        for evicted in made.evicted:
+            if (run := self._going.get(evicted.workload)) is not None:
+                run.stop(made.now)
+        for admitted in (*made.ready, *made.admitted):
+            if admitted.admitted and (run := self._going.get(admitted.workload)) is not None:
+                run.start(made.now)
 
-    def _note(self, workload: Workload, at: int) -> None:
-        run = self._running[workload.key] = TracedRun(workload, workload.created or at)
-        if not workload.finished:
-            run.since = _since(workload)
+    def _change(self, change: WorkloadTransition, at: int) -> None:
+        before, after = change.before, change.after
+        if after is None:
+            if before is not None:
+                self._end(before.key, at)
+        elif before is None:
+            self._going[after.key] = _traced(after, at)
+        elif after.finished:
+            self._end(after.key, at)
+        elif (run := self._going.get(after.key)) is not None:
+            if isinstance(change.cause, AdmissionUnwritten):
+                run.since = None  # it did not run
+            elif after.admission is None:
+                run.stop(at)
+            elif change.is_admission:
+                run.start(at if before.admission is not None else after.admission.reserved_at or at)
+
+    def _end(self, key: str, at: int) -> None:
+        if (run := self._going.pop(key, None)) is not None:
+            run.stop(at)
+            self._ended.append(run)
 
 
-def _since(workload: Workload | None) -> int | None:
-    return workload.admission.reserved_at if workload is not None and workload.admission is not None else None
-
-
-def _row(run: TracedRun, begun: int) -> dict[str, Any]:
-    workload = run.workload
-    if len(workload.pod_sets) == 1:
-        (pods,) = workload.pod_sets
-        asks: dict[str, Any] = {"count": pods.count, "requests": texts(pods.requests)}
-        if pods.min_count is not None:
-            asks["min"] = pods.min_count
-    else:
-        asks = {"count": 1, "requests": texts(total(workload))}
-    return {
-        "time": f"{run.arrived - begun}ms",
-        "run": f"{run.total}ms",
-        "namespace": workload.namespace,
-        "queue": workload.queue_name,
-        "name": workload.name,
-        "priority": workload.priority,
-        **asks,
-        **({"user": workload.user} if workload.user else {}),
-        **({"class": workload.priority_class} if workload.priority_class else {}),
-    }
+def _traced(workload: Workload, at: int) -> TracedRun:
+    """Return a workload as it comes, or as a journal begins; it has run since it got its quota if it is admitted."""
+    held = workload.admission if workload.admitted and not workload.finished else None
+    return TracedRun(workload, workload.created or at, held.reserved_at or at if held is not None else None)

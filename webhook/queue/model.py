@@ -356,6 +356,11 @@ class Workload:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def admissible(self) -> bool:
+        """Whether it is pending: active, not held, not finished, and without quota (Kueue's `IsAdmissible`)."""
+        return self.active and not self.held and not self.finished and self.admission is None
+
 
 @dataclass(frozen=True, slots=True)
 class Requeueing:

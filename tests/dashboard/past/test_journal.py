@@ -31,7 +31,7 @@ def test_the_past_comes_from_the_journal(tmp_path, policies):  # noqa: F811
     held = [dict(point.reserved).get(("f", "cpu"), 0) for point in past.queues["cq"]]
     assert max(held) <= 2000
     assert held[-1] == 0
-    assert past.queues["cq"][-1].pending == past.queues["cq"][-1].admitted == 0
+    assert past.queues["cq"][-1].pending == past.queues["cq"][-1].reserving == 0
     assert sum(point.started for point in past.queues["cq"]) == 2
     lives = {key.rpartition("/")[2]: [event.what for event in events] for key, events in past.lives.items()}
     assert len(lives) == 2

@@ -50,7 +50,7 @@ def test_pending_is_counted_as_the_core_does(tmp_path, case):
     last = read_past(tmp_path / "replica-1", lambda: True).queues["cq"][-1]
     assert last.pending == sum(len(each.members) for each in line.classes.values())
     assert [n for _, n in last.reserved] == [n for n in line.node.tree.usage if n]
-    assert last.admitted == len(line.holders)
+    assert last.reserving == len(line.holders)
 
 
 def test_an_admission_that_is_refused_as_a_file_begins_held_nothing(tmp_path):
@@ -58,7 +58,7 @@ def test_an_admission_that_is_refused_as_a_file_begins_held_nothing(tmp_path):
     first = told("first", "2")
     live(tmp_path, (0,), (1, first), RELOAD, (7,), (14, stopped("first", "2")), (21,))
     last = read_past(tmp_path / "replica-1", lambda: True).queues["cq"][-1]
-    assert (last.pending, last.admitted, last.reserved) == (0, 0, ())
+    assert (last.pending, last.reserving, last.reserved) == (0, 0, ())
 
 
 def test_a_refused_admission_held_nothing(tmp_path):
@@ -66,6 +66,22 @@ def test_a_refused_admission_held_nothing(tmp_path):
     refused = [(minute, told("first", "2", ("PodsReady", minute))) for minute in range(1, 30, 6)]
     live(tmp_path, (0,), *refused, (40, held("first", "2", 40)), (50, held("first", "2", 40)))
     points = read_past(tmp_path / "replica-1", lambda: True).queues["cq"]
-    seen = [(point.pending, point.admitted, point.started) for point in points]
+    seen = [(point.pending, point.reserving, point.started) for point in points]
     assert seen == [(1, 0, 0), (0, 1, 1), (0, 1, 0)]
     assert [point.waited for point in points] == [0, 40 * 60_000, 0]
+
+
+def test_a_start_between_two_files_is_counted(tmp_path):
+    """The rules change when the admission is written: no round of the first file has seen it."""
+    live(tmp_path, (0,), (1, told("first", "9")), RELOAD, (7, held("first", "2", 6)), (14,))
+    points = read_past(tmp_path / "replica-1", lambda: True).queues["cq"]
+    assert sum(point.started for point in points) == 1
+
+
+def test_reserved_and_admitted_are_two_events(tmp_path):
+    """Quota is reserved until the object says that the checks are ready."""
+    waits = told("first", "2", ("QuotaReserved", 1), admission=True)
+    live(tmp_path, (0,), (1, told("first", "9")), (2, waits), (12, held("first", "2", 1)), (14,))
+    past = read_past(tmp_path / "replica-1", lambda: True)
+    assert [event.what for event in past.lives["team-a/first"]] == ["queued", "reserved", "admitted"]
+    assert [(point.reserving, point.started) for point in past.queues["cq"]][-2:] == [(1, 0), (1, 1)]

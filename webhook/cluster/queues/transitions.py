@@ -24,6 +24,7 @@ from webhook.cluster.workloads.conditions import (
     QUOTA_RESERVED,
     REPLACED,
     cluster_queue_of,
+    run_time,
 )
 from webhook.jobs.describe import at
 from webhook.jobs.elastic import ELASTIC, SLICE, annotation
@@ -94,11 +95,12 @@ class Transitions:
 
 
 def ran_for(workload: Object) -> float | None:
-    """Return the total seconds for which a finished Workload was admitted; None if it ended without admission."""
-    admitted, finished = find(workload, ADMITTED) or {}, find(workload, FINISHED) or {}
-    if admitted.get("status") != "True":
-        return None
-    return float(at(workload, ("status", PAST)) or 0) + max(0.0, (_at(finished) - _at(admitted)) / 1000)
+    """Return the seconds of the last run of a finished Workload, with those that count for its maximum execution time.
+
+    None if it is not known. As in Kueue, earlier runs count only where a maximum is set.
+    """
+    run = run_time(workload)
+    return None if run is None else float(at(workload, ("status", PAST)) or 0) + run / 1000
 
 
 def _at(condition: Object) -> int:

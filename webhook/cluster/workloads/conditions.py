@@ -241,6 +241,18 @@ def _past(workload: Object, now: str) -> int | None:
     return int(past or 0) + max(0, lasted // 1000)
 
 
+def run_time(workload: Object) -> int | None:
+    """Return the milliseconds of the last run of a finished Workload, from its admission to its end.
+
+    None if it ended without an admission, or if the clock was put back meanwhile.
+    """
+    admitted, ended = find(workload, ADMITTED) or {}, find(workload, FINISHED) or {}
+    if admitted.get("status") != "True":
+        return None
+    lasted = milliseconds(ended.get("lastTransitionTime")) - milliseconds(admitted.get("lastTransitionTime"))
+    return lasted if lasted >= 0 else None
+
+
 def finished(workload: Object, finish: Finish, now: str) -> Object:
     """Return the status of a Workload whose job has finished; its admission is kept, and it waits no more."""
     rows: Conditions = [row for row in conditions_of(workload) if row.get("type") != WAITING]

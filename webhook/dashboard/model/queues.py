@@ -130,7 +130,7 @@ class StartsView(JsonView, frozen=True):
 
 
 class HistoryPoint(JsonView, frozen=True):
-    """A queue from `at` to the next point: `reserved` by column, workloads `pending` and `admitted`.
+    """A queue from `at` to the next point: `reserved` by column, workloads `pending` and `reserving` (holding quota).
 
     `started` were admitted in that time, after `waited` milliseconds on average.
     """
@@ -138,7 +138,7 @@ class HistoryPoint(JsonView, frozen=True):
     at: int
     reserved: dict[int, int] = msgspec.field(default_factory=dict)
     pending: int = 0
-    admitted: int = 0
+    reserving: int = 0
     started: int = 0
     waited: int = 0
 

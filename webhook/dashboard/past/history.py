@@ -12,14 +12,13 @@ from typing import Final, NamedTuple
 from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.pace import Pass, every
-from webhook.cluster.workloads.conditions import PAST, cluster_queue_of
+from webhook.cluster.workloads.conditions import cluster_queue_of, run_time
 from webhook.dashboard.model.queues import HistoryPoint
 from webhook.dashboard.views.cluster import columns_of
 from webhook.dashboard.views.simulate import thinned
 from webhook.jobs.describe import at
-from webhook.journal.timeline import total
 from webhook.kube.conditions import find, holds
-from webhook.offline.simulate.arrivals import Arrival
+from webhook.offline.simulate.arrivals import Arrival, arrival_of
 from webhook.queue.model import Workload
 from webhook.queue.state import State
 from webhook.store.objects import Object, key_of
@@ -37,12 +36,12 @@ RUNS: Final = 10_000
 
 
 class QueueSample(NamedTuple):
-    """A queue at a time; `reserved` are pairs of flavor and resource with what is held."""
+    """A queue at a time; `reserved` are pairs of flavor and resource with what is held, `reserving` by how many."""
 
     at: int
     reserved: tuple[tuple[tuple[str, str], int], ...]
     pending: int
-    admitted: int
+    reserving: int
     started: int
     waited: int
 
@@ -107,7 +106,7 @@ def points_from(samples: Sequence[QueueSample], since: int, state: State) -> tup
 def point_of(sample: QueueSample, columns: Mapping[tuple[str, str], int]) -> HistoryPoint:
     """Return a point with its columns; those that have no quota any more are left out."""
     reserved = {columns[key]: n for key, n in sample.reserved if key in columns}
-    return HistoryPoint(sample.at, reserved, sample.pending, sample.admitted, sample.started, sample.waited)
+    return HistoryPoint(sample.at, reserved, sample.pending, sample.reserving, sample.started, sample.waited)
 
 
 class Runs:
@@ -121,13 +120,9 @@ class Runs:
         """Take note of a Workload that has finished."""
         if old is None or new is None or holds(old, FINISHED) or not holds(new, FINISHED):
             return
-        workload, begun = self._facts("/".join(key_of(new))), find(new, ADMITTED)
-        if workload is None or begun is None or begun.get("status") != "True":
-            return
-        ended = milliseconds((find(new, FINISHED) or {}).get("lastTransitionTime"))
-        past = 1000 * int(at(new, ("status", PAST)) or 0)
-        run = ended - milliseconds(begun.get("lastTransitionTime")) + past
-        self._ran.append(arrival_of(workload, workload.created, max(1000, run)))
+        workload, run = self._facts("/".join(key_of(new))), run_time(new)
+        if workload is not None and run is not None:
+            self._ran.append(arrival_of(workload, workload.created, max(1000, run)))
 
     @property
     def full(self) -> bool:
@@ -137,16 +132,3 @@ class Runs:
     def arrivals(self) -> tuple[Arrival, ...]:
         """Return the workloads in the order of their arrival."""
         return tuple(sorted(self._ran, key=lambda arrival: arrival.at))
-
-
-def arrival_of(workload: Workload, at: int, run: int) -> Arrival:
-    """Return a workload as it came; pods of several kinds become one pod that asks for what they ask together."""
-    count, least, requests = 1, None, total(workload)
-    if len(workload.pod_sets) == 1:
-        (pods,) = workload.pod_sets
-        count, least, requests = pods.count, pods.min_count, dict(pods.requests)
-    return Arrival(
-        at=at, run=run, namespace=workload.namespace, queue=workload.queue_name, name=workload.name,
-        requests=requests, count=count, least=least, priority=workload.priority, group=workload.priority_class,
-        user=workload.user,
-    )  # fmt: skip

@@ -6,34 +6,24 @@ Read in a thread, the newest files first, as much as can be read in a while; `pa
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from webhook.dashboard.model.workloads import JobRef, LifeEvent
-from webhook.dashboard.past.history import QueueSample, arrival_of
+from webhook.dashboard.past.history import QueueSample
 from webhook.diagnostics import Diagnostic, SourceError
+from webhook.journal.follow import Continuation, Edit, JournalStep, WorkloadTransition, steps
 from webhook.journal.read import journal_files, readable
-from webhook.journal.records import Begin, Decided, Record
-from webhook.journal.timeline import EventKind, Happening, timeline
+from webhook.journal.timeline import EventKind, TimelineEntry, entries
 from webhook.journal.trace import TracedRuns
 from webhook.journal.writer import SUFFIX
-from webhook.offline.simulate.arrivals import Arrival
+from webhook.offline.simulate.arrivals import Arrival, arrival_of
 from webhook.queue.definitions import Definitions
-from webhook.queue.events import (
-    AdmissionUnwritten,
-    Definition,
-    DefinitionChanged,
-    DefinitionGone,
-    Event,
-    WorkloadChanged,
-    WorkloadEvicted,
-    WorkloadGone,
-)
-from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Workload
-from webhook.queue.quota.accounting import local_of
-from webhook.queue.workload_facts import requeued, unwritten
+from webhook.queue.events import Definition, DefinitionChanged
+from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
+from webhook.queue.quota.accounting import local_of, usage_of
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +33,8 @@ BUCKET: Final = 300_000
 """Milliseconds between two points of a queue."""
 LIFE: Final = {
     EventKind.ARRIVED: "queued",
+    EventKind.QUOTA_RESERVED: "reserved",
     EventKind.ADMITTED: "admitted",
-    EventKind.CHECKED: "admitted",
     EventKind.PREEMPTED: "preempted",
     EventKind.EVICTED: "evicted",
     EventKind.REQUEUED: "requeued",
@@ -67,7 +57,7 @@ class QueueReplay:
     """A queue while a journal is gone through."""
 
     reserved: dict[tuple[str, str], int] = field(default_factory=dict)
-    admitted: int = 0
+    reserving: int = 0
     pending: set[str] = field(default_factory=set)
     started: int = 0
     waited: int = 0
@@ -77,7 +67,7 @@ class QueueReplay:
         """Take a point, where it is another than the last."""
         reserved = tuple(sorted((key, n) for key, n in self.reserved.items() if n))
         mean = self.waited // self.started if self.started else 0
-        made = QueueSample(at, reserved, len(self.pending), self.admitted, self.started, mean)
+        made = QueueSample(at, reserved, len(self.pending), self.reserving, self.started, mean)
         if not self.points or self.points[-1][1:] != made[1:]:
             self.points.append(made)
         self.started = self.waited = 0
@@ -116,46 +106,41 @@ def read_past(folder: Path, in_time: Callable[[], bool]) -> JournalPast:
     paths, partial = newest(folder)
     wrong: list[Diagnostic] = []
     files = journal_files(paths, wrong)
-    fold, traced = _Fold(), TracedRuns()
+    replay, traced = QueueHistoryReplay(), TracedRuns()
     lives: dict[str, list[LifeEvent]] = {}
-
-    def records() -> Iterator[Record]:
-        nonlocal partial
-        for record in readable(files, wrong):
-            if not in_time():
-                partial = True
-                return
-            fold.take(record)
-            yield record
-
-    for happening in timeline(records(), traced.known):
-        traced.follow(happening)
-        if (event := _event(happening)) is not None:
-            lives.setdefault(happening.workload, []).append(event)
-    fold.end()
+    for step in steps(readable(files, wrong)):
+        if not in_time():
+            partial = True
+            break
+        replay.take(step)
+        traced.take(step)
+        for entry in entries(step):
+            if (event := _event(entry)) is not None:
+                lives.setdefault(entry.workload, []).append(event)
+    replay.end()
     if wrong:
         log.warning("the page's history is incomplete: %s", SourceError(wrong))
     begun = files[0].begin.at if files else 0
-    queues = {name: past.points for name, past in fold.queues.items()}
-    arrivals = tuple(arrival_of(run.workload, run.arrived, run.total) for run in traced.ran())
-    return JournalPast(begun, partial or bool(wrong), queues, lives, arrivals, tuple(fold.gaps))
+    queues = {name: past.points for name, past in replay.queues.items()}
+    arrivals = tuple(arrival_of(run.workload, run.arrived, run.run_time) for run in traced.ran())
+    return JournalPast(begun, partial or bool(wrong), queues, lives, arrivals, tuple(replay.gaps))
 
 
-def _event(happening: Happening) -> LifeEvent | None:
-    word = LIFE.get(happening.what)
-    if word is None or not happening.workload:
+def _event(entry: TimelineEntry) -> LifeEvent | None:
+    word = LIFE.get(entry.what)
+    if word is None or not entry.workload:
         return None
-    if happening.what is EventKind.PREEMPTED:
-        preemptor, _, reason = happening.detail.removeprefix("for ").partition(": ")
-        return LifeEvent(happening.at, word, reason=reason, preemptor=JobRef(preemptor))
-    if happening.what is EventKind.EVICTED:
-        reason, _, detail = happening.detail.partition(": ")
-        return LifeEvent(happening.at, word, queue=happening.queue, reason=reason, detail=detail)
-    return LifeEvent(happening.at, word, queue=happening.queue, detail=happening.detail)
+    if entry.what is EventKind.PREEMPTED:
+        preemptor, _, reason = entry.detail.removeprefix("for ").partition(": ")
+        return LifeEvent(entry.at, word, reason=reason, preemptor=JobRef(preemptor))
+    if entry.what is EventKind.EVICTED:
+        reason, _, detail = entry.detail.partition(": ")
+        return LifeEvent(entry.at, word, queue=entry.queue, reason=reason, detail=detail)
+    return LifeEvent(entry.at, word, queue=entry.queue, detail=entry.detail)
 
 
-class _Fold:
-    """Goes through records, and takes a point of every queue at the end of each bucket.
+class QueueHistoryReplay:
+    """Follows the steps of a journal, and takes a point of every queue at the end of each bucket.
 
     What holds quota is what the objects say: a decision may not be written, and beside Kueue none is.
     """
@@ -168,64 +153,57 @@ class _Fold:
         self.held: dict[str, Hold] = {}
         self.waits: dict[str, str] = {}
         """The ClusterQueue in which each pending workload is counted."""
-        self._waiting: list[Event] = []
-        """Changes that no round has seen yet."""
         self.now = self.bucket = 0
         self.gaps: list[tuple[int, int]] = []
-        self._term: tuple[str, int] | None = None
-        """The lease and epoch of the last file: another replica led before a file of a later one but the next."""
 
-    def take(self, record: Record) -> None:
-        match record:
-            case Begin():
-                self._begin(record)
-            case Decided():
-                self._tick(record.now)
-                for event in self._waiting:
-                    self._event(event)
-                self._waiting = []
-                if self._redefined:
-                    self._recount()
-            case _:
-                self._waiting.append(record)
+    def take(self, step: JournalStep) -> None:
+        """Take the changes of a step. What changed while another replica led is not counted as started here."""
+        away = step.continues in (Continuation.GAP, Continuation.ANOTHER_CLUSTER)
+        if away:
+            self.gaps.append((self.now, step.at))
+        self._tick(step.at, over=away)
+        if step.begin is None or step.continues is Continuation.SAME_LEADER:
+            for change in step.changes:
+                if isinstance(change, WorkloadTransition):
+                    self._change(change)
+                else:
+                    self._edit(change)
+        if step.begin is not None:
+            self._restart(step.begin.snapshot)
+        elif self._redefined:
+            self._recount()
 
-    def _event(self, event: Event) -> None:
-        match event:
-            case WorkloadChanged(workload):
-                before = self.known.get(workload.key)
-                self._changed(workload)
-                if workload.admitted and workload.admission is not None and not (before and before.admitted):
-                    past = self.queues.setdefault(workload.admission.cluster_queue, QueueReplay())
-                    past.started += 1
-                    past.waited += max(0, self.now - workload.created)
-            case WorkloadGone(key):
-                self._release(key)
-                self.known.pop(key, None)
-            case WorkloadEvicted(key, queued_at, requeue_at):
-                if (evicted := self.known.get(key)) is not None:
-                    self._changed(requeued(evicted, queued_at, requeue_at))
-            case AdmissionUnwritten(key):  # of the facts at the beginning of the file
-                if (refused := self.known.get(key)) is not None:
-                    self._changed(unwritten(refused))
-            case DefinitionChanged(definition):
-                self._redefined |= _queue_of(self.definitions.put(definition)) != _queue_of(definition)
-            case DefinitionGone(kind, key):
-                self._redefined |= _queue_of(self.definitions.drop(kind, key)) is not None
+    def _change(self, change: WorkloadTransition) -> None:
+        after = change.after
+        if after is None:
+            if change.before is not None:
+                self._release(change.before.key)
+                self.known.pop(change.before.key, None)
+            return
+        before = self.known.get(after.key)
+        self._changed(after)
+        if after.admitted and after.admission is not None and not (before is not None and before.admitted):
+            past = self.queues.setdefault(after.admission.cluster_queue, QueueReplay())
+            past.started += 1
+            past.waited += max(0, self.now - after.created)
 
-    def _begin(self, begin: Begin) -> None:
-        term = begin.lease, begin.epoch
-        if other := self._term not in (None, term, (begin.lease, begin.epoch - 1)):
-            self.gaps.append((self.now, begin.at))
-        self._tick(begin.at, over=other)
-        self._term, self._waiting = term, []
+    def _edit(self, edit: Edit) -> None:
+        if isinstance(edit, DefinitionChanged):
+            before = self.definitions.put(edit.definition)
+            self._redefined |= _queue_of(before) != _queue_of(edit.definition)
+        else:
+            self._redefined |= _queue_of(self.definitions.drop(edit.kind, edit.key)) is not None
+
+    def _restart(self, snapshot: Snapshot) -> None:
+        """Let things stand as a file says that begins."""
         for past in self.queues.values():
-            past.reserved, past.admitted, past.pending = {}, 0, set()
+            past.reserved, past.reserving, past.pending = {}, 0, set()
         self.held, self.waits, self.known = {}, {}, {}
-        self.definitions = Definitions()
-        self.definitions.define(begin.snapshot)
-        for queue in begin.snapshot.cluster_queues:
+        self.definitions, self._redefined = Definitions(), False
+        self.definitions.define(snapshot)
+        for queue in snapshot.cluster_queues:
             self.queues.setdefault(queue.name, QueueReplay())
-        for workload in begin.snapshot.workloads:
+        for workload in snapshot.workloads:
             self._changed(workload)
 
     def _tick(self, now: int, *, over: bool = False) -> None:
@@ -235,9 +213,9 @@ class _Fold:
         self.now, self.bucket = now, now // BUCKET
 
     def end(self) -> None:
-        if self._term is not None:
-            for past in self.queues.values():
-                past.point(self.now)
+        """Take the last points."""
+        for past in self.queues.values():
+            past.point(self.now)
 
     def _changed(self, workload: Workload) -> None:
         self._release(workload.key)
@@ -265,15 +243,15 @@ class _Fold:
 
     def _hold(self, key: str, admission: Admission) -> None:
         past = self.queues.setdefault(admission.cluster_queue, QueueReplay())
-        hold = self.held[key] = Hold(admission.cluster_queue, dict(_amounts(admission)))
-        past.admitted += 1
+        hold = self.held[key] = Hold(admission.cluster_queue, usage_of(admission))
+        past.reserving += 1
         for cell, number in hold.amounts.items():
             past.reserved[cell] = past.reserved.get(cell, 0) + number
 
     def _release(self, key: str) -> None:
         if (hold := self.held.pop(key, None)) is not None:
             past = self.queues[hold.queue]
-            past.admitted -= 1
+            past.reserving -= 1
             for cell, number in hold.amounts.items():
                 past.reserved[cell] -= number
         if queue := self.waits.pop(key, ""):
@@ -288,11 +266,3 @@ def _queue_of(definition: Definition | None) -> object:
         case ClusterQueue():
             return definition.name
     return None
-
-
-def _amounts(admission: Admission) -> Iterator[tuple[tuple[str, str], int]]:
-    sums: dict[tuple[str, str], int] = {}
-    for pods in admission.pod_set_assignments:
-        for resource, flavor in pods.flavors.items():
-            sums[flavor, resource] = sums.get((flavor, resource), 0) + pods.resource_usage.get(resource, 0)
-    yield from sums.items()

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
-from webhook.api.amounts import text
+from webhook.api.amounts import assigned, text
 from webhook.offline.plan.make_plan import QueuePlan
 from webhook.offline.plan.output import moment
 from webhook.offline.reports.terminal import plain_table
@@ -46,16 +46,8 @@ def _admitted(plan: QueuePlan, jobs: Mapping[str, str]) -> Table:
     table = plain_table("admitted", "Workload", "ClusterQueue", "Pods", "Assigned", "")
     for a in plan.admitted:
         pods = ", ".join(f"{p.name} x{p.count}" for p in a.pod_sets)
-        table.add_row(_name(a.workload, jobs), a.cluster_queue, pods, _gets(a), _notes(a))
+        table.add_row(_name(a.workload, jobs), a.cluster_queue, pods, assigned(a.pod_sets), _notes(a))
     return table
-
-
-def _gets(admitted: Admitted) -> str:
-    return ", ".join(
-        f"{text(resource, p.resource_usage.get(resource, 0))} {resource} ({flavor})"
-        for p in admitted.pod_sets
-        for resource, flavor in sorted(p.flavors.items())
-    )
 
 
 def _notes(admitted: Admitted) -> str:

@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webhook.api.amounts import amount, from_nanos, to_nanos
+from webhook.api.amounts import amount, from_nanos, texts, to_nanos
 from webhook.api.configuration.sections import ResourceSettings
 from webhook.api.durations import duration_ms
 from webhook.api.transformations import counted
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.kube.quantity import QuantityError
 from webhook.offline.simulate.trace_rows import RowError, rows_of
+from webhook.queue.model import Workload
+from webhook.queue.quota.accounting import requests_of
 
 COLUMNS: Final = ("time", "queue", "run", "name", "namespace", "priority", "count", "min", "class", "user")
 _LISTED: Final = f"listed columns: {', '.join(COLUMNS)}"
@@ -119,6 +121,36 @@ def arrival(row: Mapping[str, Any], line: int) -> Arrival:
         group=str(given.get("class", "")),
         user=str(given.get("user", "")),
     )
+
+
+def arrival_of(workload: Workload, at: int, run: int) -> Arrival:
+    """Return a workload as it arrives at a time and runs; several pod sets become one pod with their total request."""
+    count, least, requests = 1, None, requests_of(workload)
+    if len(workload.pod_sets) == 1:
+        (pods,) = workload.pod_sets
+        count, least, requests = pods.count, pods.min_count, dict(pods.requests)
+    return Arrival(
+        at=at, run=run, namespace=workload.namespace, queue=workload.queue_name, name=workload.name,
+        requests=requests, count=count, least=least, priority=workload.priority, group=workload.priority_class,
+        user=workload.user,
+    )  # fmt: skip
+
+
+def row_of(arrival: Arrival) -> dict[str, Any]:
+    """Return an arrival as a row of a trace, which `arrival` reads."""
+    return {
+        "time": f"{arrival.at}ms",
+        "run": f"{arrival.run}ms",
+        "namespace": arrival.namespace,
+        "queue": arrival.queue,
+        "name": arrival.name,
+        "priority": arrival.priority,
+        "count": arrival.count,
+        "requests": texts(arrival.requests),
+        **({"min": arrival.least} if arrival.least is not None else {}),
+        **({"user": arrival.user} if arrival.user else {}),
+        **({"class": arrival.group} if arrival.group else {}),
+    }
 
 
 def _time(given: Mapping[str, Any], column: str) -> int:

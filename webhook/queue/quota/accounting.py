@@ -281,6 +281,15 @@ def requests_of(workload: Workload) -> dict[str, int]:
     return sums
 
 
+def usage_of(admission: Admission) -> dict[tuple[str, str], int]:
+    """Return the usage of an admission, by flavor and resource."""
+    sums: dict[tuple[str, str], int] = {}
+    for pod_set in admission.pod_set_assignments:
+        for resource, flavor in pod_set.flavors.items():
+            sums[flavor, resource] = sums.get((flavor, resource), 0) + pod_set.resource_usage.get(resource, 0)
+    return sums
+
+
 def resources_of(admission: Admission) -> Mapping[str, int]:
     """Return the usage of an admission, by resource."""
     sums: dict[str, int] = {}

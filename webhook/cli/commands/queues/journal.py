@@ -21,13 +21,15 @@ from webhook.cli.progress import Progress
 from webhook.cli.repository import queue_rules, repository, rules_as_configured
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.journal.compare import Agreement, Compared, ComparedKind, StartComparison
+from webhook.journal.follow import steps
 from webhook.journal.read import JournalFile, journal_files, readable
 from webhook.journal.records import Decided, Record
 from webhook.journal.replay import Replayed, in_order, replay
 from webhook.journal.replay import until as read_until
-from webhook.journal.timeline import Happening, timeline
-from webhook.journal.trace import trace
+from webhook.journal.timeline import TimelineEntry, timeline
+from webhook.journal.trace import TracedRuns
 from webhook.offline.plan.output import moment as written
+from webhook.offline.simulate.arrivals import arrival_of, row_of
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.explain import pending
 from webhook.queue.pending.queue import Status
@@ -101,10 +103,10 @@ def show(
             click.echo(orjson.dumps(then).decode() if output == "json" else "\n".join(_told(then)))
             return
         told = 0
-        for happening in timeline(readable(found, wrong), {}):
-            told_of = workload is None or _is_named(happening.workload, workload)
-            if told_of and (since or 0) <= happening.at <= (until or happening.at):
-                click.echo(_json(happening) if output == "json" else _line(happening))
+        for entry in timeline(steps(readable(found, wrong))):
+            told_of = workload is None or _is_named(entry.workload, workload)
+            if told_of and (since or 0) <= entry.at <= (until or entry.at):
+                click.echo(_json(entry) if output == "json" else _line(entry))
                 told += 1
         if not told:
             click.echo("sluice journal show: no events found", err=True)
@@ -119,10 +121,15 @@ def export(files: tuple[Path, ...]) -> None:
     Exit code 2: a file cannot be used, 3: no job finished.
     """
     with _reading(files) as (found, wrong):
-        begun, rows = trace(readable(found, wrong))
-        for row in rows:
+        traced = TracedRuns()
+        for step in steps(readable(found, wrong)):
+            traced.take(step)
+        ran = traced.ran()
+        begun = ran[0].arrived if ran else 0
+        for run in ran:
+            row = row_of(arrival_of(run.workload, run.arrived - begun, run.run_time))
             click.echo(json.dumps(row, ensure_ascii=False))
-        if rows:
+        if ran:
             click.echo(f"sluice journal export: the trace begins at {written(begun)}; see simulate --begin", err=True)
         else:
             click.echo("sluice journal export: no job finished", err=True)
@@ -243,14 +250,14 @@ def _rules(file: JournalFile, names: Sequence[str]) -> Rules:
     return rules_as_configured(within, Configured(begin.rules, begin.parameters, begin.settings))
 
 
-def _line(happening: Happening) -> str:
-    parts = (happening.what, happening.workload, happening.queue, happening.detail)
-    return f"{written(happening.at)}  {'  '.join(part for part in parts if part)}"
+def _line(entry: TimelineEntry) -> str:
+    parts = (entry.what, entry.workload, entry.queue, entry.detail)
+    return f"{written(entry.at)}  {'  '.join(part for part in parts if part)}"
 
 
-def _json(happening: Happening) -> str:
-    fields = {"time": written(happening.at), "what": happening.what, "workload": happening.workload}
-    return orjson.dumps({**fields, "queue": happening.queue, "detail": happening.detail}).decode()
+def _json(entry: TimelineEntry) -> str:
+    fields = {"time": written(entry.at), "what": entry.what, "workload": entry.workload}
+    return orjson.dumps({**fields, "queue": entry.queue, "detail": entry.detail}).decode()
 
 
 def _is_named(key: str, wanted: str) -> bool:

@@ -137,7 +137,7 @@ function history({ history: past, columns, node, at }, route, width) {
     h("nav", { class: "spans", "aria-label": words().span }, spans),
     h("p", { class: "quiet" }, note.filter(Boolean).join(" ")),
     h("div", { class: "plots" }, quotas,
-      plot({ ...frame, title: words().workloads, say: say(number), series: [{ name: words().pending, points: counts("pending") }, { name: words().running, points: counts("admitted") }] }),
+      plot({ ...frame, title: words().workloads, say: say(number), series: [{ name: words().pending, points: counts("pending") }, { name: words().states.QuotaReserved, points: counts("reserving") }] }),
       plot({ ...frame, title: words().waitingTime, say: say(duration, durationTop), top: MINUTE, series: [{ name: words().meanWait, points: counts("waited") }] })));
 }
 
