@@ -33,7 +33,8 @@ def test_numbers_are_quantities(resource: str, quota: int, held: int, asked: int
     decide(core, KueueRules(), 0)
     (told,) = pending(core)
     assert words in message_of(told)
-    assert start_unknown_of(with_start(core, told, 0)) in (message_of(told), "team/r has no run time")
+    found = with_start(core, told, 0)
+    assert start_unknown_of(found.start_unknown, found.start_blocked) in (message_of(told), "team/r has no run time")
 
 
 def test_a_rules_own_message_is_left_alone() -> None:

@@ -106,7 +106,7 @@ def test_story_of_the_samples_fits_a_screen(tmp_path):
     assert "✗ Job default/half-a-gpu: gpu-integer: spec.template: container train asks for 500m" in told
     assert "Request 1 or more, or a MIG slice such as nvidia.com/mig-1g.5gb" in told
     assert "✗ Job default/sixteen-gpus: queue default/default: this job can never be admitted" in told
-    assert "can use at most 4 of flavor shared-gpus (request less, or use another queue)" in told
+    assert "of flavor shared-gpus, the queue can use at most 4 (request less, or use another queue)" in told
     assert re.search(r"\b(\d+) of \1 queued jobs finished\. Longest wait: ", told)
     assert "does not exist; the job waits for it" not in told, "a queue that was sent is there when its job comes"
     assert "kube-system" not in told, "Sluice never reviews what is the system's"

@@ -135,7 +135,7 @@ def test_a_job_goes_through_the_whole_process(tmp_path, policies):
 
     huge, waits, (_, metrics) = asyncio.run(go())
     assert huge["allowed"] is False
-    assert "requests 3 cpu, ClusterQueue cq can use at most 2" in huge["status"]["message"]
+    assert "requests 3 cpu of flavor f, the queue can use at most 2" in huge["status"]["message"]
     assert waits["allowed"] is True
     assert 'kueue_admitted_workloads_total{cluster_queue="cq",priority_class="",replica_role="standalone"}' in metrics
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import NS, job, queue, running, state
+from webhook.api.pending_message import start_unknown_of
 from webhook.documents import read
 from webhook.policy.queue_rules.files import load_rules, rules_named
 from webhook.queue.cycle.decide import decide
@@ -40,7 +41,7 @@ def start(core: State, name: str, now: int = 0) -> tuple[int | None, str]:
     assert told is not None
     found = with_start(core, told, now)
     assert list(pending(core)) == before
-    return found.start, found.start_unknown
+    return found.start, start_unknown_of(found.start_unknown, found.start_blocked)
 
 
 def line_of(count: int, **kwargs: object) -> list[object]:
@@ -97,7 +98,7 @@ def test_a_job_that_rules_hold_back_starts_when_they_let_it() -> None:
 
 
 def test_what_can_never_fit_says_so() -> None:
-    """The message of the core is the reason."""
+    """Its numbers are the reason."""
     core = settled(state([queue("a", 4)], [job("big", "a", 5)]))
     assert start(core, "big")[1] == "requests 5 gpu of flavor default, the queue can use at most 4"
 

@@ -345,7 +345,8 @@ def test_who_moves_to_another_queue_is_told_its_numbers() -> None:
     decide(core, rules, 1)
     told = {p.workload.partition("/")[2]: p for p in pending(core)}
     assert (told["moves"].cluster_queue, told["moves"].reason, told["moves"].position) == ("b", Reason.BEHIND_HEAD, 2)
-    assert told["stays"].message == "requests 2 gpu of flavor default, 1 free; no workload can be preempted for it"
+    (shortage,) = told["stays"].shortages
+    assert (shortage.flavor, shortage.asked, shortage.free) == ("default", 2, 1)
 
 
 def test_arrival_tells_apart_jobs_of_one_second() -> None:

@@ -1,8 +1,8 @@
 """The queue gate: judges a new job by the queue core, for `serve` and the offline tools alike.
 
 It reads memory only and records nothing, so a dry run has no side effect. A job that can never fit is refused with the
-numbers, or only warned of; a job that has to wait is allowed with a warning about its position; a job that can start is
-allowed without one.
+numbers, or only warned of; a job that has to wait is allowed with a warning: why the core would not consider it now, or
+its position; a job that can start is allowed without one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from webhook.admission.gate import GateAnswer
 from webhook.admission.position import position_of
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import priority_of, workload_of
+from webhook.api.pending_message import sentence_of
 from webhook.api.snapshot.reader import Reader
 from webhook.jobs.describe import at
 from webhook.jobs.job import Job
+from webhook.queue.cycle.nominate import refuse
+from webhook.queue.flavors.request_plan import make_plan
 from webhook.queue.forecast import Bounds, forecast
 from webhook.queue.model import Workload
+from webhook.queue.pending.impossible import impossible
+from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -91,24 +96,28 @@ class QueueGate:
         pending_queue = self._core.state.by_queue.get(target)
         if pending_queue is None:
             return _let_in(f"queue {name}: ClusterQueue {target} does not exist; the job waits for it")
-        if pending_queue.inactive:
-            return _let_in(f"queue {name}: ClusterQueue {target} is inactive: {pending_queue.inactive}")
         try:
             workload = self._workload(job, obj, namespace)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             return GateAnswer(False, "Invalid", f"queue {name}: cannot make a pod of this job: {error}")
         if workload is None:
             return GateAnswer(allowed=True)
-        if workload.problem:
-            return _let_in(f"queue {name}: {workload.problem}")
         try:
-            place = position_of(self._core.state, pending_queue, workload, self._core.rules, self._clock_ms())
+            return self._judge(name, workload, pending_queue)
         except self._core.rules.failures as error:
             return _let_in(f"queue {name}: {self._core.rules.failed(error)}")
-        if place.never:
-            way_out = "request less, or use another queue" + self._others(namespace, but=job.queue or "")
-            text = f"queue {name}: this job can never be admitted: {place.never} ({way_out})"
+
+    def _judge(self, name: str, workload: Workload, pending_queue: PendingQueue) -> GateAnswer:
+        """Answer by what the core says of a workload. Raises what a rule raises that fails."""
+        state, rules, now = self._core.state, self._core.rules, self._clock_ms()
+        plan = make_plan(workload.pod_sets, pending_queue.node, state.flavors, rules)
+        if (shortages := impossible(pending_queue, workload, plan, rules)) is not None:
+            way_out = "request less, or use another queue" + self._others(workload.namespace, but=workload.queue_name)
+            text = f"queue {name}: this job can never be admitted: {sentence_of(shortages)} ({way_out})"
             return GateAnswer(False, "Forbidden", text) if self._refuses else _let_in(text)
+        if (refusal := refuse(state, workload, pending_queue, now)) is not None:
+            return _let_in(f"queue {name}: {refusal.message}")
+        place = position_of(state, pending_queue, workload, plan, rules, now)
         row = place.tightest
         if row is None or (place.fits and place.position == 1):
             return GateAnswer(allowed=True)

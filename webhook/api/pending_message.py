@@ -1,4 +1,4 @@
-"""Messages for pending workloads: the core's message, with its amounts as quantities.
+"""Messages for pending workloads: the core's own, or a sentence made of its numbers, as quantities.
 
 `message_of` and `start_unknown_of` are for users; `condition_of` is the message of the condition `QuotaReserved`, in
 Kueue's wording, which its clients parse.
@@ -6,13 +6,15 @@ Kueue's wording, which its clients parse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
 from webhook.api import amounts
 from webhook.queue.decisions import Pending, Reason, Shortage
+from webhook.queue.rules import HeadOutcome
 
+NO_VICTIMS: Final = "no workload can be preempted for it"
 EVALUATED: Final = "Workload is pending evaluation in the scheduling queue"
 _NOT_YET: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD, Reason.BACKOFF, Reason.CHECKS_PENDING})
 """Reasons that Kueue does not tell apart."""
@@ -21,22 +23,33 @@ _SAY_IT_ALL: Final = frozenset({"NoLongerFits", "Overlap", "Deferred"})
 
 
 def message_of(pending: Pending) -> str:
-    """Return the message with `6` or `1500m` for thousandths of a CPU and `64Gi` for bytes; the core counts units."""
-    return with_quantities(pending.message, pending.shortages)
+    """Return why a workload waits: the core's message if it has one, else a sentence made of the shortages."""
+    if pending.message:
+        return pending.message
+    unmended = NO_VICTIMS if pending.outcome == HeadOutcome.NO_CANDIDATES else ""
+    return "; ".join(filter(None, (sentence_of(pending.shortages), unmended)))
 
 
-def start_unknown_of(pending: Pending) -> str:
-    """Return why there is no estimated start, with quantities; empty where there is one."""
-    return with_quantities(pending.start_unknown, pending.start_shortages)
+def start_unknown_of(unknown: str, blocked: Pending | None) -> str:
+    """Return why there is no estimated start, of a `Start` or a `Pending`; empty where there is one."""
+    return unknown if blocked is None else message_of(blocked) or blocked.reason.value
 
 
-def with_quantities(message: str, shortages: Iterable[Shortage]) -> str:
-    """Return a message of the core with the amounts of these shortages as quantities."""
-    for shortage in shortages:
-        core, people = (_numbers(shortage, how) for how in (str, partial(amounts.text, shortage.resource)))
-        for said, better in zip(core, people, strict=True):
-            message = message.replace(said, better)
-    return message
+def sentence_of(shortages: Iterable[Shortage]) -> str:
+    """Return what is short, in quantities: `6` or `1500m` for thousandths of a CPU, `64Gi` for bytes."""
+    return "; ".join(filter(None, map(_short, shortages)))
+
+
+def _short(shortage: Shortage) -> str:
+    if shortage.note:
+        return shortage.note
+    if shortage.asked <= min(shortage.free, shortage.most):
+        return ""
+    text = partial(amounts.text, shortage.resource)
+    asks = f"requests {text(shortage.asked)} {shortage.resource} of flavor {shortage.flavor}"
+    if shortage.asked > shortage.most:
+        return f"{asks}, the queue can use at most {text(shortage.most)}"
+    return f"{asks}, {text(max(0, shortage.free))} free"
 
 
 def condition_of(pending: Pending) -> tuple[str, str]:
@@ -66,12 +79,3 @@ def _lack(shortage: Shortage) -> str:
         asked = text(shortage.asked - shortage.beside)
         return f"insufficient quota for {where}, {here} ({asked}) > maximum capacity ({text(shortage.most)})"
     return f"insufficient unused quota for {where}, {text(shortage.asked - shortage.free)} more needed"
-
-
-def _numbers(shortage: Shortage, text: Callable[[int], str]) -> tuple[str, str]:
-    """Return the core's two sentences about a shortage, in its words: too much now, and too much for ever."""
-    asks = f"requests {text(shortage.asked)} {shortage.resource} of flavor {shortage.flavor}, "
-    return (
-        f"{asks}{text(max(0, shortage.free))} free",
-        f"{asks}the queue can use at most {text(shortage.most)}",
-    )

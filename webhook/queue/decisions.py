@@ -102,9 +102,9 @@ class Preempted:
 class Pending:
     """A workload that still waits: the reason, the shortages, its position in its queue (from 1; 0: none).
 
-    `start` is the estimated start in milliseconds. Without one, `start_unknown` says why, `start_job` is the workload
-    named there, and `start_shortages` are those whose amounts it names. `outcome` is the `HeadOutcome` of the last look
-    at it, "" if there was none.
+    `message` is empty if the shortages say it all. `start` is the estimated start in milliseconds. Without one,
+    `start_unknown` says why and `start_job` is the workload named there, or else `start_blocked` is how it will stand
+    when nothing moves any more. `outcome` is the `HeadOutcome` of the last look at it, "" if there was none.
     """
 
     workload: str
@@ -118,7 +118,7 @@ class Pending:
     outcome: str = ""
     start_unknown: str = ""
     start_job: str = ""
-    start_shortages: tuple[Shortage, ...] = ()
+    start_blocked: Pending | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from webhook.queue.flavors.search import Lack
 from webhook.queue.model import StopPolicy
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue, Status
 from webhook.queue.quota.tree import MOST, Tree, TreeNode, Usage
-from webhook.queue.rules import HeadOutcome, Mode
+from webhook.queue.rules import HeadOutcome
 from webhook.queue.state import State
 
 ALIKE = frozenset({HeadOutcome.NO_FIT, HeadOutcome.NO_CANDIDATES})
@@ -20,18 +20,16 @@ MAX_HOLDERS = 10
 
 Held = tuple[Holder, TreeNode]
 """A holder, and its queue."""
-Cause = tuple[str, tuple[Shortage, ...]]
-"""The message of a verdict, and the shortages that it is made from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """Results shared by many explanations: the holders of each column of a subtree, the soonest to end first; and the
-    message of each verdict, whose numbers are those of one queue. Valid until the next decision.
+    shortages of each verdict, whose numbers are those of one queue. Valid until the next decision.
     """
 
     held: dict[tuple[TreeNode, int], list[Held]] = field(default_factory=dict)
-    causes: dict[tuple[PendingQueue, HeadVerdict], Cause] = field(default_factory=dict)
+    shortages: dict[tuple[PendingQueue, HeadVerdict], tuple[Shortage, ...]] = field(default_factory=dict)
 
 
 def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) -> Pending:
@@ -49,14 +47,13 @@ def describe(state: State, entry: Entry, gathered: Gathered, position: int = 0) 
         verdict = _from_class(entry)
     if verdict is None:
         return _not_considered(entry, pending_queue, position)
-    if (cause := gathered.causes.get((pending_queue, verdict))) is None:
+    if (shortages := gathered.shortages.get((pending_queue, verdict))) is None:
         lacks = verdict.assignment.lacks if verdict.assignment else ()
         shortages = tuple(_shortage(state, pending_queue, lack, gathered) for lack in lacks)
-        cause = verdict.message or _message(verdict, shortages), shortages
-        gathered.causes[pending_queue, verdict] = cause
-    start, unknown, job = start_of(state, cause[1], position)
-    place, outcome = _place(entry, verdict), verdict.outcome.value
-    return Pending(entry.key, name, place, verdict.reason, *cause, position, start, outcome, unknown, job)
+        gathered.shortages[pending_queue, verdict] = shortages
+    start, unknown, job = start_of(state, shortages, position)
+    place, told = _place(entry, verdict), (verdict.message, shortages)
+    return Pending(entry.key, name, place, verdict.reason, *told, position, start, verdict.outcome.value, unknown, job)
 
 
 def _place(entry: Entry, verdict: HeadVerdict) -> PendingPlace:
@@ -309,17 +306,3 @@ def _holder(entry: Entry, pending_queue: PendingQueue, column: int) -> Holder:
     run, admission = entry.workload.run_time, entry.admission
     ends = None if run is None or admission is None else admission.reserved_at + run
     return Holder(entry.key, pending_queue.queue.name, sum(a for c, a in entry.amounts if c == column), ends)
-
-
-def _message(verdict: HeadVerdict, shortages: tuple[Shortage, ...]) -> str:
-    parts = []
-    for s in shortages:
-        if s.note:
-            parts.append(s.note)
-        elif s.asked > s.most:
-            parts.append(f"requests {s.asked} {s.resource} of flavor {s.flavor}, the queue can use at most {s.most}")
-        elif s.asked > s.free:
-            parts.append(f"requests {s.asked} {s.resource} of flavor {s.flavor}, {max(0, s.free)} free")
-    if verdict.assignment is not None and verdict.assignment.mode in (Mode.NO_CANDIDATES,):
-        parts.append("no workload can be preempted for it")
-    return "; ".join(parts)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
+from webhook.queue.decisions import Admitted, Pending, Reason
 from webhook.queue.explain import explain, jobs_ahead, no_run_time
 from webhook.queue.model import Snapshot, Workload
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
@@ -42,12 +42,15 @@ BEHIND_ANOTHER: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD})
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When a workload starts (milliseconds), or why that is unknown: a message, its `job` and its shortages."""
+    """When a workload starts (milliseconds), or why that is unknown: a message and the `job` that it names.
+
+    `blocked` is the explanation after all known ends, where that says why.
+    """
 
     at: int | None
     unknown: str = ""
     job: str = ""
-    shortages: tuple[Shortage, ...] = ()
+    blocked: Pending | None = None
 
 
 def with_start(
@@ -65,7 +68,7 @@ def with_start(
         start=start.at,
         start_unknown=start.unknown,
         start_job=start.job,
-        start_shortages=start.shortages,
+        start_blocked=start.blocked,
     )
 
 
@@ -178,4 +181,4 @@ def _blocked(state: State, pending: Pending) -> Start:
     holder = next((h for s in pending.shortages for h in s.holders if h.ends is None), None)
     if holder is not None:
         return Start(None, no_run_time(holder.workload), holder.workload)
-    return Start(None, pending.message or pending.reason.value, shortages=pending.shortages)
+    return Start(None, blocked=pending)

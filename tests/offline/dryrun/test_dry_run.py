@@ -403,9 +403,26 @@ def test_the_gate_says_what_serve_says(run, gpus):
         return
     assert (found["state"], found["code"], found["reason"]) == ("denied", 403, "Forbidden")
     assert found["denials"] == [
-        "queue team-a/gpu: this job can never be admitted: requests 9 nvidia.com/gpu, ClusterQueue research can use at "
-        "most 4 of flavor a100 (request less, or use another queue)"
+        "queue team-a/gpu: this job can never be admitted: requests 9 nvidia.com/gpu of flavor a100, the queue can "
+        "use at most 4 (request less, or use another queue)"
     ]
+
+
+def test_a_job_waits_for_what_an_object_can_mend(run):
+    """A LocalQueue that does not exist yet: the job waits for it, and has no position."""
+    Path("queues.yaml").write_text(QUEUES)
+    lost = job("j", 1).replace("queue-name: gpu", "queue-name: nope")
+    told = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", stdin=lost).stdout
+    assert '  queue: pending: LocalQueue "nope" does not exist\n' in told
+    assert "never" not in told
+
+
+def test_what_can_never_be_admitted_has_no_position(run):
+    """A job that exists is not refused; an update of it is told the same without a place in the queue."""
+    Path("queues.yaml").write_text(together(QUEUES, job("j", 9)))
+    told = run("-f", "-", "-c", "queues.yaml", "-c", "ns.yaml", "--operation", "UPDATE", stdin=job("j", 9)).stdout
+    assert "queue: can never be admitted in research: requests 9 nvidia.com/gpu of flavor a100, the queue can" in told
+    assert "position" not in told
 
 
 def test_running_jobs_of_the_cluster_take_their_quota_at_the_gate(run):

@@ -64,3 +64,14 @@ def test_a_gate_of_a_line_changes_how_its_objects_are_read(option, line, gates, 
     done = CliRunner().invoke(plan, [option, "-"], input=json.dumps({"id": "x", "featureGates": gates, **line}))
     answer = json.loads(done.output)
     assert list(answer.get("steps", [answer])[0]["admitted"]) == [first]
+
+
+def test_amounts_are_quantities():
+    """A line's answer writes them as every other answer does, not in the core's integers."""
+    work = workload("large", 10, "0")
+    work["spec"]["podSets"][0]["count"] = 9
+    done = CliRunner().invoke(
+        plan, ["--batch", "-"], input=json.dumps({"id": "x", "now": NOW, "objects": [*QUEUES, work]})
+    )
+    told = json.loads(done.output)["pendingDetail"]["lab/large"]
+    assert told["message"] == "requests 9 cpu of flavor f, the queue can use at most 1"

@@ -59,7 +59,7 @@ def clause_of(state: State, entry: Entry, told: Pending) -> RuleClause | None:
 
 def _denial(state: State, rules: FileRules, entry: Entry, queue: PendingQueue) -> RuleClause | None:
     """Ask the conditions of `admit` again, and give the first that does not hold."""
-    values = (entry.workload, queue.queue, facts(state, entry, queue), state.changes.now)
+    values = (entry.workload, queue.queue, facts(state, entry.workload, queue), state.changes.now)
     for condition in rules.conditions:
         compiled = condition.expression
         try:

@@ -120,7 +120,9 @@ class Rows:
             "reason": told.reason.value,
             "message": message_of(told),
             "start": told.start or 0,
-            "start_unknown": self.named.start_unknown(start_unknown_of(told), told.start_job),
+            "start_unknown": self.named.start_unknown(
+                start_unknown_of(told.start_unknown, told.start_blocked), told.start_job
+            ),
         }
 
 

@@ -141,7 +141,7 @@ def outlook(
         reason=told.reason.value,
         message=message_of(told),
         start=told.start or 0,
-        start_unknown=named.start_unknown(start_unknown_of(told), told.start_job),
+        start_unknown=named.start_unknown(start_unknown_of(told.start_unknown, told.start_blocked), told.start_job),
         shortages=shortage_rows(told.shortages, named),
     )
 

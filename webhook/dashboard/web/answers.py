@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from webhook.api.pending_message import with_quantities
+from webhook.api.pending_message import start_unknown_of
 from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.policies import PoliciesView
 from webhook.dashboard.model.queues import ClusterView, FoundWorkloads, QueueView, QuotaNode, StartRow, StartsView
@@ -92,7 +92,7 @@ class Views:
         rows = []
         for key in keys:
             start = told[key]
-            why = named.start_unknown(with_quantities(start.unknown, start.shortages), start.job)
+            why = named.start_unknown(start_unknown_of(start.unknown, start.blocked), start.job)
             rows.append(StartRow(key, start.at or 0, why))
         return rows
 

@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api.configuration.sections import QueueSettings
-from webhook.api.pending_message import message_of
+from webhook.api.pending_message import message_of, sentence_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import at, describe
 from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
-from webhook.offline.plan.make_plan import QueuePlan, make_plan
+from webhook.offline.plan.make_plan import QueuePlan, plan_of
 from webhook.offline.plan.objects import Cluster, cluster_of
-from webhook.queue.decisions import Pending, Reason
+from webhook.queue.decisions import Pending
+from webhook.queue.pending.impossible import impossible
+from webhook.queue.pending.queue import Status
 from webhook.queue.rules import Rules
+from webhook.queue.state import State
 
-NEVER: Final = frozenset({Reason.EXCEEDS_MAX_QUOTA, Reason.NO_MATCHING_FLAVOR, Reason.MISCONFIGURED})
-"""Reasons that time alone does not mend."""
 _BYPASSES: Final = "bypasses its queue"
 PAST: Final = QueueOutcome(_BYPASSES, message="it sets spec.nodeName, so a scheduling gate cannot hold it")
 UNGATED: Final = QueueOutcome(
@@ -41,13 +42,13 @@ def with_queues(
     if not any(str(o.get("kind")) in _DOORS for o in (*objects, *admitted)):
         return trial
     cluster = cluster_of([*objects, *(o for o in admitted if not goes_past(o))], stored=True, settings=settings)
-    plan = make_plan(snapshot(cluster.objects, settings), rules, int(now * 1000))
-    found = decisions(cluster, plan)
+    state = State.from_snapshot(snapshot(cluster.objects, settings))
+    found = decisions(cluster, plan_of(state, rules, int(now * 1000)), state)
     return replace(trial, outcomes=tuple(_with(o, found) for o in trial.outcomes))
 
 
-def decisions(cluster: Cluster, plan: QueuePlan) -> dict[str, QueueOutcome]:
-    """Return what a plan decided by job, named `Kind namespace/name`."""
+def decisions(cluster: Cluster, plan: QueuePlan, state: State) -> dict[str, QueueOutcome]:
+    """Return what a plan decided by job, named `Kind namespace/name`; `state` is how it stands afterwards."""
     found: dict[str, QueueOutcome] = {}
     for admitted in plan.admitted:
         victims = [cluster.jobs.get(p.workload, p.workload) for p in plan.preempted if p.preemptor == admitted.workload]
@@ -55,13 +56,18 @@ def decisions(cluster: Cluster, plan: QueuePlan) -> dict[str, QueueOutcome]:
             "admitted, borrowing" if admitted.borrowing else "admitted", admitted.cluster_queue, preempts=tuple(victims)
         )
     for pending in plan.pending:
-        found[cluster.jobs.get(pending.workload, "")] = _pending(pending)
+        found[cluster.jobs.get(pending.workload, "")] = _pending(pending, state)
     return found
 
 
-def _pending(pending: Pending) -> QueueOutcome:
-    state = "can never be admitted" if pending.reason in NEVER else "pending"
-    return QueueOutcome(state, pending.cluster_queue, pending.position, pending.reason, message_of(pending))
+def _pending(pending: Pending, state: State) -> QueueOutcome:
+    entry = state.entries[pending.workload]
+    if entry.status == Status.WAITING and entry.pending_queue is not None and state.rules is not None:
+        shortages = impossible(entry.pending_queue, entry.workload, entry.plan(), state.rules)
+        if shortages is not None:
+            told = sentence_of(shortages) or message_of(pending)
+            return QueueOutcome("can never be admitted", pending.cluster_queue, 0, pending.reason, told)
+    return QueueOutcome("pending", pending.cluster_queue, pending.position, pending.reason, message_of(pending))
 
 
 def goes_past(obj: dict[str, Any]) -> bool:

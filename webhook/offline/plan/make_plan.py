@@ -41,7 +41,13 @@ def make_plan(
     Between two decisions the preempted give their quota back and wait again, as they would in a cluster. `watch` hears
     the number of each.
     """
-    state = State.from_snapshot(snapshot)
+    return plan_of(State.from_snapshot(snapshot), rules, now, cycles, watch)
+
+
+def plan_of(
+    state: State, rules: Rules, now: int, cycles: int | None = None, watch: Callable[[int], None] | None = None
+) -> QueuePlan:
+    """Do the same on a state, which is left as it stands at the end."""
     taken, stable = settle(state, rules, now, cycles, watch)
     return QueuePlan(
         tuple(a for d in taken for a in d.admitted),

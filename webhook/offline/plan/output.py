@@ -45,7 +45,7 @@ def outcome(plan: QueuePlan) -> dict[str, Any]:
         "preemptedBy": {p.workload: p.preemptor for p in plan.preempted},
         "pending": sorted(p.workload for p in plan.pending),
         "pendingDetail": {
-            p.workload: {"queue": p.place.value, "reason": _in_kueue(p.reason).value, "message": p.message}
+            p.workload: {"queue": p.place.value, "reason": _in_kueue(p.reason).value, "message": message_of(p)}
             for p in plan.pending
         },
     }
@@ -83,20 +83,20 @@ def _pod_sets(admitted: Admitted) -> list[dict[str, Any]]:
 
 def pending_rows(pending: Iterable[Pending], jobs: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what waits; workloads that wait for the same share what is told of it."""
-    written: dict[tuple[str, int], dict[str, Any]] = {}
+    written: dict[tuple[str, str, int], dict[str, Any]] = {}
     rows = []
     for p in pending:
-        shared = written.get((p.message, id(p.shortages)))
+        shared = written.get(says := (p.message, p.outcome, id(p.shortages)))
         if shared is None:
             shared = {"message": message_of(p), "shortages": [_shortage(s) for s in p.shortages]}
-            written[p.message, id(p.shortages)] = shared
+            written[says] = shared
         rows.append(_named(_pending(p, start_unknown(p, jobs), **shared), p.workload, jobs))
     return rows
 
 
 def start_unknown(pending: Pending, jobs: Mapping[str, str]) -> str:
     """Return why there is no estimated start, with the name of the job that it depends on; empty where there is one."""
-    named, why = pending.start_job, start_unknown_of(pending)
+    named, why = pending.start_job, start_unknown_of(pending.start_unknown, pending.start_blocked)
     return why.replace(named, jobs.get(named, named), 1) if named else why
 
 

@@ -10,6 +10,7 @@ from webhook.queue.decisions import Reason
 from webhook.queue.flavors.partial_admission import with_largest_counts
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.flavors.search import Assignment, Search
+from webhook.queue.model import Workload
 from webhook.queue.pending.namespace_selector import takes
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
@@ -39,9 +40,11 @@ class Nomination:
     candidates: Candidates | None = None
 
 
-def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) -> HeadVerdict | None:
-    """Return the verdict on a head that must not be considered at all; None if it may be."""
-    workload = entry.workload
+def refuse(state: State, workload: Workload, pending_queue: PendingQueue, now: int) -> HeadVerdict | None:
+    """Return the verdict on a head that must not be considered at all; None if it may be.
+
+    The admission gate asks the same about a workload that does not exist yet.
+    """
     if workload.checks and any(c in ("Retry", "Rejected") for c in workload.checks.values()):
         return HeadVerdict(Reason.NOT_CONSIDERED, HeadOutcome.MISCONFIGURED, "an admission check failed")
     if pending_queue.inactive:
@@ -55,7 +58,7 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     rules = state.rules
     assert rules is not None
     if rules.conditional and (
-        denial := rules.admit(workload, pending_queue.queue, facts(state, entry, pending_queue), now)
+        denial := rules.admit(workload, pending_queue.queue, facts(state, workload, pending_queue), now)
     ):
         waits = denial.reason == Reason.WAITING_FOR_PODS_READY
         reason = Reason.WAITING_FOR_PODS_READY if waits else Reason.DENIED_BY_RULE
@@ -63,10 +66,9 @@ def refuse(state: State, entry: Entry, pending_queue: PendingQueue, now: int) ->
     return None
 
 
-def facts(state: State, entry: Entry, pending_queue: PendingQueue) -> UsageFacts:
+def facts(state: State, workload: Workload, pending_queue: PendingQueue) -> UsageFacts:
     """Collect the usage facts that `admit` rules may read."""
-    namespace = state.namespaces.get(entry.workload.namespace)
-    return state.accounting.facts(entry.workload, pending_queue.queue, namespace)
+    return state.accounting.facts(workload, pending_queue.queue, state.namespaces.get(workload.namespace))
 
 
 @dataclass(slots=True, eq=False)

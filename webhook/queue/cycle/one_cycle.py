@@ -147,7 +147,7 @@ class TreeCycle:
         if (known := self.round.waiting.get(entry)) is not None:
             return known
         self.round.reporter.considered(entry.key, pending_queue.queue.name)
-        refusal = refuse(self.state, entry, pending_queue, self.round.now)
+        refusal = refuse(self.state, entry.workload, pending_queue, self.round.now)
         if refusal is not None:
             keep_waiting(self.round, entry, pending_queue, refusal)
             return None
@@ -179,7 +179,7 @@ class TreeCycle:
             return None
         nominator = Nominator(self.state, self._without(), self.gone, self.round.cycle)
         try:
-            refused = refuse(self.state, entry, pending_queue, self.round.now) is not None
+            refused = refuse(self.state, entry.workload, pending_queue, self.round.now) is not None
             return None if refused else nominator.fitting(entry, pending_queue)
         except self.rules.failures:
             return None  # It is reported in the next cycle.
@@ -188,7 +188,7 @@ class TreeCycle:
         """Return the usage facts of a head, if rules read them to order the heads of different queues."""
         if not self.state.accounting.compared:
             return NO_FACTS
-        return facts(self.state, nomination.entry, nomination.pending_queue)
+        return facts(self.state, nomination.entry.workload, nomination.pending_queue)
 
     def _too_late(self, entry: Entry, pending_queue: PendingQueue) -> bool:
         """Park a woken class again if the quota it was woken for is gone. Return whether it was parked."""
@@ -244,7 +244,7 @@ class TreeCycle:
         if not self.rules.conditional or not self.round.log.admitted:
             return False
         entry, pending_queue = nomination.entry, nomination.pending_queue
-        refusal = refuse(self.state, entry, pending_queue, self.round.now)
+        refusal = refuse(self.state, entry.workload, pending_queue, self.round.now)
         if refusal is None:
             return False
         keep_waiting(self.round, entry, pending_queue, refusal)

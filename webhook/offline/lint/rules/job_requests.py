@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.amounts import amount, is_extended, is_whole
 from webhook.offline.lint.reading.quotas import (
+    Cell,
     QuotaEntry,
     QuotaTree,
     borrowable,
@@ -28,6 +29,7 @@ from webhook.offline.lint.reading.quotas import (
     tree,
 )
 from webhook.offline.lint.rules.jobs import in_namespace, jobs
+from webhook.queue.pending.impossible import holds_all
 
 _PODS: Final = "pods"
 _NANOS: Final = 10**9
@@ -89,32 +91,79 @@ def _covered(queue: Subject, path: Path) -> list[str]:
 
 @rule("QUE028", Severity.ERROR, "a job must fit into its queue")
 def too_large(context: LintContext) -> Iterator[Finding]:
-    """Each pod set of a job gets one flavor. It is never admitted if it requests more than any flavor of its
-    ClusterQueue has: its nominal quota, and what it may borrow from the cohort when no other job runs. The pods of a
-    Deployment are admitted one by one, those of a LeaderWorkerSet group by group.
+    """Each pod set of a job gets one flavor of each resource group, and pod sets on one flavor share its quota. A job
+    is never admitted if no choice of flavors of its ClusterQueue holds all its pod sets: the nominal quota of a flavor,
+    and what it may borrow from the cohort when no other job runs. The pods of a Deployment are admitted one by one,
+    those of a LeaderWorkerSet group by group.
     """
     cohorts = tree(context)
     for subject, sets, queue in _queued(context):
         most = _most(cohorts, queue)
-        for pods in sets:
-            count = pods.count if pods.min_count is None else pods.min_count
-            for resource, each in _asked(context, subject, pods).items():
-                limit = most.get(resource)
-                if limit is not None and each * count > limit:
-                    asked, there = _shown(each * count), _shown(limit)
-                    message = f"{count} pods request {asked} {resource}; {queue} can give {there} at most"
-                    hint = "request less, or add quota"
-                    yield subject.finding((*pods.path, "spec", "containers"), message, hint, key=True)
+        asked = [_least(context, subject, pods) for pods in sets]
+        alone = [
+            f for pods, amounts in zip(sets, asked, strict=True) for f in _alone(subject, pods, amounts, queue, most)
+        ]
+        yield from alone
+        options = [choices for amounts in asked for choices in _choices(queue, amounts, most)]
+        if sets and not alone and not holds_all(options, most.__getitem__):
+            message, hint = _short_together(asked, queue, most), "request less, or add quota"
+            yield subject.finding((*sets[-1].path, "spec", "containers"), message, hint, key=True)
 
 
-def _most(cohorts: QuotaTree, queue: Subject) -> dict[str, int]:
-    """Return the most of each resource that one flavor of a queue can ever give, in nanos."""
-    found: dict[str, int] = {}
-    for entry in entries(queue):
-        if entry.nominal is not None:
-            there = entry.nominal.nanos + _borrowed(cohorts, queue, entry)
-            found[entry.resource] = max(found.get(entry.resource, 0), there)
-    return found
+def _least(context: LintContext, subject: Subject, pods: JobPodSet) -> dict[str, int]:
+    """Return what the fewest pods that a pod set starts with request, the pods themselves included, in nanos."""
+    count = _fewest(pods)
+    return {**{r: each * count for r, each in _asked(context, subject, pods).items()}, _PODS: count * _NANOS}
+
+
+def _fewest(pods: JobPodSet) -> int:
+    return pods.count if pods.min_count is None else pods.min_count
+
+
+def _alone(
+    subject: Subject, pods: JobPodSet, amounts: Mapping[str, int], queue: Subject, most: Mapping[Cell, int]
+) -> Iterator[Finding]:
+    """Find the resources of which no flavor has as much as one pod set requests."""
+    for resource, asked in amounts.items():
+        limit = max((n for (_, of), n in most.items() if of == resource), default=None)
+        if limit is not None and asked > limit:
+            there = f"{queue} can give {_shown(limit)} at most"
+            message = f"{_fewest(pods)} pods request {_shown(asked)} {resource}; {there}"
+            yield subject.finding((*pods.path, "spec", "containers"), message, "request less, or add quota", key=True)
+
+
+def _choices(
+    queue: Subject, amounts: Mapping[str, int], most: Mapping[Cell, int]
+) -> Iterator[list[list[tuple[Cell, int]]]]:
+    """Yield the flavors of each resource group that a pod set needs, each with what would be taken of it.
+
+    A resource belongs to the first group that covers it, as in the core.
+    """
+    left = set(amounts)
+    for path, _ in queue.each("spec", "resourceGroups"):
+        wanted = left.intersection(_covered(queue, path))
+        left -= wanted
+        names = [str(flavor.get("name")) for _, flavor in queue.each(*path, "flavors")]
+        if wanted and names:
+            yield [[((n, r), amounts[r]) for r in wanted if (n, r) in most] for n in names]
+
+
+def _short_together(asked: Sequence[Mapping[str, int]], queue: Subject, most: Mapping[Cell, int]) -> str:
+    for resource in sorted({name for amounts in asked for name in amounts}):
+        total = sum(amounts.get(resource, 0) for amounts in asked)
+        limits = [n for (_, of), n in most.items() if of == resource]
+        if limits and total > sum(limits):
+            return f"its pod sets request {_shown(total)} {resource}; {queue} can give {_shown(sum(limits))} at most"
+    return f"no choice of flavors of {queue} gives its pod sets all that they request"
+
+
+def _most(cohorts: QuotaTree, queue: Subject) -> dict[Cell, int]:
+    """Return the most of each flavor and resource that a queue can ever give, in nanos."""
+    return {
+        entry.cell: entry.nominal.nanos + _borrowed(cohorts, queue, entry)
+        for entry in entries(queue)
+        if entry.nominal is not None
+    }
 
 
 def _borrowed(cohorts: QuotaTree, queue: Subject, entry: QuotaEntry) -> int:
