@@ -20,7 +20,7 @@ Column = TypeVar("Column", bound=Hashable)
 Asks = Sequence[tuple[Column, int]]
 """(column, amount) pairs: what a choice of flavor takes."""
 
-MOST_TRIES: Final = 2_000
+MOST_TRIES: Final = 1_000
 """So many choices are tried, about a millisecond; a request that needs more counts as possible."""
 
 
