@@ -73,15 +73,27 @@ def test_a_job_takes_what_it_asks_for_to_its_workload():
     assert told(*queues(), made)[0] == []
 
 
-@pytest.mark.parametrize("field", ["kueue.x-k8s.io/multikueue"])
-def test_what_a_job_asks_for_in_its_spec_reaches_its_workload(field):
+TRAINING = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "PyTorchJob",
+    "metadata": {"name": "a", "namespace": "team-a", "labels": {KEY + "queue-name": "main"}},
+    "spec": {"pytorchReplicaSpecs": {"Master": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("made", "spec", "field"),
+    [
+        (job("a"), {"managedBy": KEY + "multikueue"}, "spec.managedBy"),
+        (TRAINING, {"runPolicy": {"managedBy": KEY + "multikueue"}}, "spec.runPolicy.managedBy"),
+    ],
+)
+def test_what_a_job_asks_for_in_its_spec_reaches_its_workload(made, spec, field):
     """A Workload has no such field; it says what its job has."""
-    wanted = merge(job("a"), {"metadata": {"uid": "u"}, "spec": {"managedBy": field}})
+    wanted = merge(made, {"metadata": {"uid": "u"}, "spec": spec})
     admitted, waits = told(*queues(), workload_of(wanted, describe(wanted)))
     assert admitted == []
-    assert [text.partition(":")[0] for _, text in waits.values()] == [
-        "spec.managedBy uses MultiKueue, which is not supported"
-    ]
+    assert [text.partition(":")[0] for _, text in waits.values()] == [f"{field} uses MultiKueue, which is not supported"]
 
 
 def test_a_job_of_the_built_in_controller_is_admitted():

@@ -87,4 +87,9 @@ DIFFERENCES: Final = (
         "like Kueue, Sluice skips a workload that is equivalent to one that failed, but explains each by its numbers",
         "none: only the message of the condition QuotaReserved differs, its reason does not",
     ),
+    KueueDifference(
+        "a Pod of an admitted job cannot be resized in place to more than it requested, only to less",
+        "Kueue does not look at the subresource `resize`, and the Pod then uses quota that is not counted",
+        "leave out the policy `gated-pods` of policies/suspend-pods",
+    ),
 )

@@ -173,6 +173,7 @@ _PLACES: Final = (
             Sign("AdmissionCheck", ("spec", "controllerName"), "kueue.x-k8s.io/multikueue"),
             Sign("Workload", ("spec", "preemptionGates")),
             Sign("job", ("spec", "managedBy"), "kueue.x-k8s.io/multikueue"),
+            Sign("job", ("spec", "runPolicy", "managedBy"), "kueue.x-k8s.io/multikueue"),
             *by_configuration("multiKueue"),
         ),
     ),
