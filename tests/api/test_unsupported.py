@@ -93,7 +93,9 @@ def test_what_a_job_asks_for_in_its_spec_reaches_its_workload(made, spec, field)
     wanted = merge(made, {"metadata": {"uid": "u"}, "spec": spec})
     admitted, waits = told(*queues(), workload_of(wanted, describe(wanted)))
     assert admitted == []
-    assert [text.partition(":")[0] for _, text in waits.values()] == [f"{field} uses MultiKueue, which is not supported"]
+    assert [text.partition(":")[0] for _, text in waits.values()] == [
+        f"{field} uses MultiKueue, which is not supported"
+    ]
 
 
 def test_a_job_of_the_built_in_controller_is_admitted():
