@@ -20,11 +20,11 @@ from webhook.server.health import Health
 from webhook.server.limits import STATE, WEBHOOK, Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import StatusError, status_response
+from webhook.server.review_batches import ReviewBatches
 from webhook.server.routes.admission import admission
 from webhook.server.routes.conversion import Convert, conversion
 from webhook.server.routes.health import Handler, health_routes
 from webhook.server.routes.metrics import metrics_routes
-from webhook.server.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -120,11 +120,11 @@ def make_app(
     check_client: ClientCheck | None = None,
 ) -> App:
     """Make the application of the admission port."""
-    turns = Turns()
+    batches = ReviewBatches()
     reviews: dict[str, BodyHandler] = {CONVERT: conversion(convert, metrics)}
     stages: dict[str, Review] = {"mutate": engine.mutate, "validate": engine.validate}
     for name, review in stages.items():
-        reviews[f"/{name}"] = admission(name, review, engine, turns, limits, metrics)
+        reviews[f"/{name}"] = admission(name, review, engine, batches, limits, metrics)
         for only in ("fail", "ignore"):
-            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, turns, limits, metrics)
+            reviews[f"/{name}/{only}"] = admission(name, partial(review, only=only), engine, batches, limits, metrics)
     return App(state, metrics, limits, reviews, check_client)

@@ -107,7 +107,7 @@ class Client:
             "proxy_headers": configuration.proxy_headers,
         }
         self.host = str(configuration.host).rstrip("/")
-        self._turns, self._clock = _Turns(pace, clock), clock
+        self._bucket, self._clock = _TokenBucket(pace, clock), clock
         self.timeout = pace.timeout
         self.writes: Counter[tuple[str, str, str]] = Counter()
 
@@ -141,7 +141,7 @@ class Client:
         """
         method, content_type = METHODS[write.verb]
         if write.resource not in UNLIMITED:
-            await self._turns.wait(report=write.resource in REPORTS)
+            await self._bucket.wait(report=write.resource in REPORTS)
         query = {"timeout": f"{int(self.timeout) or 1}s", **write.query}
         result = "cancelled"
         try:
@@ -297,8 +297,8 @@ def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
     return "default"
 
 
-class _Turns:
-    """A token bucket. While other writes wait for tokens, reports get one of SHARE."""
+class _TokenBucket:
+    """Bounds the rate of writes. While other writes wait for tokens, reports get one of SHARE."""
 
     def __init__(self, pace: Pace, clock: Callable[[], float]) -> None:
         self._pace, self._clock = pace, clock

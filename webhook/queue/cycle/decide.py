@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from webhook.queue.cycle.checks_and_evictions import evict_and_admit, schedule_evictions
+from webhook.queue.cycle.evictions import evict, schedule_evictions
 from webhook.queue.cycle.one_cycle import MAX_CALLS, TreeCycle
+from webhook.queue.cycle.ready_checks import admit_ready
 from webhook.queue.cycle.round import Log, Round
 from webhook.queue.decisions import Decisions
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
@@ -40,7 +41,9 @@ def decide(
     state.bind(rules, now)
     state.awake(now, all_retried=cycles is not None)
     log = Log()
-    evict_and_admit(state, log)
+    due, state.due = state.due, {}
+    evict(state, due, log)
+    admit_ready(state, due, log)
     left = UNLIMITED if budget is None else budget
     first = last = state.cycle
     for tree in _trees(state, counted=cycles is not None):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from webhook.queue.cycle.checks_and_evictions import checks_ready
 from webhook.queue.cycle.nominate import Nomination, Nominator, facts, refuse
 from webhook.queue.cycle.not_admitted import keep_waiting, park_alone
 from webhook.queue.cycle.order import Callbacks, ordered
+from webhook.queue.cycle.ready_checks import checks_ready
 from webhook.queue.cycle.reservation import Reservation, begins
 from webhook.queue.cycle.round import Round
 from webhook.queue.decisions import Admitted, Preempted, Reason

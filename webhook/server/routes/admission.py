@@ -19,7 +19,7 @@ from webhook.server.engine import Engine
 from webhook.server.limits import Limits
 from webhook.server.metrics import ServerMetrics
 from webhook.server.responses import JsonResponse, StatusError
-from webhook.server.turns import Turns
+from webhook.server.review_batches import ReviewBatches
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ ROUNDS = 8
 
 
 def admission(
-    name: str, review: Review, engine: Engine, turns: Turns, limits: Limits, metrics: ServerMetrics
+    name: str, review: Review, engine: Engine, batches: ReviewBatches, limits: Limits, metrics: ServerMetrics
 ) -> Callable[[web.BaseRequest, bytes | bytearray], Awaitable[web.StreamResponse]]:
     """Make the handler of one webhook; `name` is `mutate` or `validate`, for the metrics.
 
@@ -40,9 +40,9 @@ def admission(
         if not warm.is_set():
             await _warmed(warm, seconds_left(call, limits))
         work = partial(attempt, body, perf_counter())
-        done = await turns.take(work)
+        done = await batches.take(work)
         if isinstance(done, NeedsFacts):
-            return await _asked(done, work, engine, turns, seconds_left(call, limits))
+            return await _asked(done, work, engine, batches, seconds_left(call, limits))
         return done
 
     def attempt(body: bytes | bytearray, start: float) -> JsonResponse | NeedsFacts:
@@ -92,7 +92,11 @@ async def _warmed(warm: asyncio.Event, seconds: float) -> None:
 
 
 async def _asked(
-    needs: NeedsFacts, work: Callable[[], JsonResponse | NeedsFacts], engine: Engine, turns: Turns, seconds: float
+    needs: NeedsFacts,
+    work: Callable[[], JsonResponse | NeedsFacts],
+    engine: Engine,
+    batches: ReviewBatches,
+    seconds: float,
 ) -> JsonResponse:
     """Get the answers that policies need of the API server, and review again, until there is a verdict.
 
@@ -101,7 +105,7 @@ async def _asked(
     async with asyncio.timeout(seconds):
         for _ in range(ROUNDS):
             await engine.ask(needs.questions)
-            done = await turns.take(work)
+            done = await batches.take(work)
             if isinstance(done, JsonResponse):
                 return done
             needs = done

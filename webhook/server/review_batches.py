@@ -1,4 +1,4 @@
-"""Reviews wait for a turn, in which all that have come in are made one after the other; then their answers are sent.
+"""Reviews are made in batches: all that have come in, one after the other; then their answers are sent.
 
 What does the same thing many times in a row stays in the processor's caches: at 16 connections a review with its HTTP
 costs a quarter less than one that is made between the reading and the writing of others (docs/decisions/0076).
@@ -15,12 +15,12 @@ from typing import Any, Final, TypeVar
 from webhook.cel.errors import Interrupted
 
 T = TypeVar("T")
-TURN: Final = 0.002
-"""Seconds after which a turn ends: what was answered is sent, and what came in is read, before the next one."""
+LONGEST: Final = 0.002
+"""Seconds after which a batch ends: what was answered is sent, and what came in is read, before the next one."""
 
 
-class Turns:
-    """The reviews of one port that wait for their turn."""
+class ReviewBatches:
+    """The reviews of one port that wait for the next batch."""
 
     __slots__ = ("_waiting",)
 
@@ -28,16 +28,16 @@ class Turns:
         self._waiting: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
 
     def take(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Return the result of `work`, run when its turn comes; it must not wait for anything itself."""
+        """Return the result of `work`, run in the next batch; it must not wait for anything itself."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         if not self._waiting:
-            loop.call_soon(self._turn, loop)
+            loop.call_soon(self._batch, loop)
         self._waiting.append((work, future))
         return future
 
-    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        waiting, end = self._waiting, perf_counter() + TURN
+    def _batch(self, loop: asyncio.AbstractEventLoop) -> None:
+        waiting, end = self._waiting, perf_counter() + LONGEST
         while waiting:
             work, future = waiting[0]
             if not future.cancelled():
@@ -51,4 +51,4 @@ class Turns:
             if perf_counter() > end:
                 break
         if waiting:
-            loop.call_soon(self._turn, loop)
+            loop.call_soon(self._batch, loop)

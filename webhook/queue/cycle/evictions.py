@@ -1,6 +1,7 @@
-"""Workloads that already hold quota: admission when their checks become ready, and evictions that rules ask for.
+"""Evictions that the `evict` rules ask for, of workloads that hold quota.
 
-The back-off of a workload that is evicted because its pods were not ready in time is computed here, by `requeue`."""
+The back-off of a workload that is evicted because its pods were not ready in time is computed here, by `requeue`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from dataclasses import replace
 from typing import Final
 
 from webhook.queue.cycle.round import Log
-from webhook.queue.decisions import Admitted, Evicted, FailedRule
-from webhook.queue.model import UNREADY, CheckState, ClusterQueue, LocalQueue, PodSetAssignment, Workload
+from webhook.queue.decisions import Evicted, FailedRule
+from webhook.queue.model import UNREADY, LocalQueue
 from webhook.queue.pending.queue import Entry, Status
 from webhook.queue.quota.accounting import local_of
 from webhook.queue.rules import Departure
@@ -21,21 +22,8 @@ STANDS: Final = frozenset({"workload", "workload.admission", "workload.admitted"
 """Workload fields that the core itself changes; all others are as the object has them."""
 
 
-def checks_ready(workload: Workload, queue: ClusterQueue, pod_sets: Iterable[PodSetAssignment]) -> bool:
-    """Return whether all checks that a queue asks for on these flavors are ready (second phase of admission)."""
-    strategy = queue.admission_checks_strategy
-    if not strategy.admission_checks:
-        return True
-    flavors = {flavor for pod_set in pod_sets for flavor in pod_set.flavors.values()}
-    return all(workload.checks.get(name) == CheckState.READY for name in strategy.asked(flavors))
-
-
-def evict_and_admit(state: State, log: Log) -> None:
-    """Evict workloads that the `evict` rules name, and admit those whose checks are ready.
-
-    Only workloads in `state.due` are looked at: those that changed, or whose time has come.
-    """
-    due, state.due = state.due, {}
+def evict(state: State, due: Iterable[str], log: Log) -> None:
+    """Evict what the `evict` rules name among the workloads with the keys `due`: they changed, or their time came."""
     now, stands = state.changes.now, _reads_what_stands(state)
     for key in due:
         entry = state.entries.get(key)
@@ -49,13 +37,8 @@ def evict_and_admit(state: State, log: Log) -> None:
             again = _back_at(state, entry) if departure.reason == UNREADY else 0
             queue_name = entry.admission.cluster_queue
             log.evicted.append(Evicted(key, queue_name, departure.reason, departure.message, again))
-            continue
-        _ask_at(state, entry, departure.at if departure is not None else 0)
-        if not entry.admitted:
-            queue = state.cluster_queues[entry.admission.cluster_queue]
-            if checks_ready(entry.workload, queue, entry.admission.pod_set_assignments):
-                entry.admitted = True
-                log.ready.append(Admitted(key, queue.name, entry.admission.pod_set_assignments))
+        else:
+            _ask_at(state, entry, departure.at if departure is not None else 0)
 
 
 def schedule_evictions(state: State, log: Log) -> None:

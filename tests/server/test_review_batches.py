@@ -1,4 +1,4 @@
-"""Turns: what waits is done in its order, in one go, but not for long; who has left is left out."""
+"""Batches of reviews: what waits is done in its order, in one go, but not for long; who has left is left out."""
 
 import asyncio
 import gc
@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 
 from webhook.cel.errors import Interrupted
-from webhook.server import turns
-from webhook.server.turns import Turns
+from webhook.server import review_batches
+from webhook.server.review_batches import ReviewBatches
 
 
 def test_what_waits_is_done_in_one_go_and_in_its_order():
-    """All that was there when the turn began is done before anybody hears of it."""
+    """All that was there when the batch began is done before anybody hears of it."""
     done = []
 
     async def one(waiting, name):
@@ -21,15 +21,15 @@ def test_what_waits_is_done_in_one_go_and_in_its_order():
         return name, heard, len(done)
 
     async def go():
-        waiting = Turns()
+        waiting = ReviewBatches()
         return await asyncio.gather(*(one(waiting, name) for name in "abc"))
 
     assert asyncio.run(go()) == [("a", 1, 3), ("b", 2, 3), ("c", 3, 3)]
 
 
-def test_a_turn_ends_when_it_has_taken_its_time(monkeypatch):
-    """What comes behind a long one waits for the next turn; what is done is heard of before."""
-    monkeypatch.setattr(turns, "TURN", -1.0)
+def test_a_batch_ends_when_it_has_taken_its_time(monkeypatch):
+    """What comes behind a long one waits for the next batch; what is done is heard of before."""
+    monkeypatch.setattr(review_batches, "LONGEST", -1.0)
     heard = []
 
     async def one(waiting, name):
@@ -37,7 +37,7 @@ def test_a_turn_ends_when_it_has_taken_its_time(monkeypatch):
         heard.append(f"{name} is answered")
 
     async def go():
-        waiting = Turns()
+        waiting = ReviewBatches()
         await asyncio.gather(*(one(waiting, name) for name in "ab"))
 
     asyncio.run(go())
@@ -46,13 +46,13 @@ def test_a_turn_ends_when_it_has_taken_its_time(monkeypatch):
 
 @pytest.mark.parametrize("error", [ValueError("x"), Interrupted("x")])
 def test_what_goes_wrong_is_told_to_who_asked(error):
-    """An error is raised where its work was awaited, and the others have their turn."""
+    """An error is raised where its work was awaited, and the others are done."""
 
     def wrong():
         raise error
 
     async def go():
-        waiting = Turns()
+        waiting = ReviewBatches()
         return await asyncio.gather(waiting.take(wrong), waiting.take(lambda: 1), return_exceptions=True)
 
     assert asyncio.run(go()) == [error, 1]
@@ -63,7 +63,7 @@ def test_who_does_not_wait_any_more_is_left_out():
     done = []
 
     async def go():
-        waiting = Turns()
+        waiting = ReviewBatches()
         gone = waiting.take(lambda: done.append("gone"))
         here = waiting.take(lambda: done.append("here"))
         gone.cancel()
@@ -83,7 +83,7 @@ def test_an_error_holds_on_to_nothing():
         raise ValueError(body.__class__)
 
     async def go():
-        waiting, body = Turns(), Body()
+        waiting, body = ReviewBatches(), Body()
         left = weakref.ref(body)
         with pytest.raises(ValueError, match="Body"):
             await waiting.take(partial(refuse, body))
