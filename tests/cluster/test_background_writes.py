@@ -1,6 +1,7 @@
 """Rounds go on while decisions of the one before are being written, and what those admit counts."""
 
 import asyncio
+import logging
 
 import pytest
 
@@ -11,7 +12,7 @@ from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.background_writes import AT_ONCE, BackgroundWrites
 from webhook.store.errors import Refused, Unavailable
 from webhook.store.memory import MemoryStore
-from webhook.store.objects import merge
+from webhook.store.objects import key_of, merge
 
 OTHER = [
     merge(queues("1")[2], {"metadata": {"name": "other"}}),
@@ -60,6 +61,25 @@ def test_another_queue_does_not_wait_for_a_slow_write():
     before, admitted = asyncio.run(go())
     assert before == ["beside"]
     assert admitted == ["beside", "slow", "behind"]
+
+
+def test_the_log_tells_of_a_decision_when_it_is_written(caplog):
+    """Not before: a write may fail, or the Workload may have changed."""
+
+    async def go():
+        store = Held()
+        async with small_cluster(*queues("2"), store=store, seconds=None) as w:
+            await w.create(job("slow"))
+            await store.reached.wait()
+            before = list(caplog.messages)
+            store.go.set()
+            await w.until_condition("slow", "Admitted")
+            await w.until(lambda: caplog.messages, "it is logged")
+            return before, "/".join(key_of(await w.workload("slow")))
+
+    with caplog.at_level(logging.INFO, logger="webhook.cluster.decision_writer"):
+        before, key = asyncio.run(go())
+    assert (before, caplog.messages) == ([], [f"{key} admitted in cq"])
 
 
 async def deleted_while_written(w, store):

@@ -167,8 +167,9 @@ class DecisionWriter:
                 return  # the job has changed meanwhile: the next round decides on the new counts
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
         new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
-        log.info("%s admitted in %s", decision.workload, decision.cluster_queue)
         if await self._write(workload, new):
+            what = "admitted" if decision.admitted else "quota reserved"
+            log.info("%s %s in %s", decision.workload, what, decision.cluster_queue)
             now = self._clock_ms()
             self._report.workloads.admitted(workload, decision, now)
             tell_admitted(self._events, workload, decision, now)
@@ -179,8 +180,8 @@ class DecisionWriter:
         workload = self._view.workload(decision.workload)
         if workload is None or holds(workload, ADMITTED) or holds(workload, EVICTED):
             return
-        log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
         if await self._write(workload, workload_conditions.ready(workload, self._writer.stamp())):
+            log.info("%s admitted in %s: its checks are ready", decision.workload, decision.cluster_queue)
             now = self._clock_ms()
             self._report.workloads.checks_ready(workload, decision, now)
             tell_ready(self._events, workload, decision.cluster_queue, now)
@@ -235,10 +236,10 @@ class DecisionWriter:
         workload = self._view.workload(key)
         if workload is None or holds(workload, EVICTED):
             return False
-        log.info("%s evicted: %s", key, message)
         new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption, again)
         if not await self._write(workload, new):
             return False
+        log.info("%s evicted: %s", key, message)
         self._report.workloads.evicted(workload, reason, self._clock_ms())
         tell_evicted(self._events, workload, reason, message)
         return True

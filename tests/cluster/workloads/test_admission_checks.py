@@ -1,6 +1,7 @@
 """Two-phase admission: quota first, then checks; their answers start, put back or end a job, and reach its pods."""
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,7 +12,7 @@ from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEU
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import checked as checked_status
 from webhook.kube.conditions import find, holds
-from webhook.store.objects import copy_json, merge
+from webhook.store.objects import copy_json, key_of, merge
 
 V2 = "kueue.x-k8s.io/v1beta2"
 NOW = "2026-01-01T00:00:00Z"
@@ -55,6 +56,20 @@ async def answer(w, name, state, job_name="a", **fields):
 
 def states_of(workload):
     return {row["name"]: row["state"] for row in workload["status"].get("admissionChecks") or []}
+
+
+def test_the_log_tells_quota_from_an_admission(caplog):
+    """Of a queue with a check, the first line says that quota is reserved, the second that the job is admitted."""
+
+    async def go():
+        async with held({"name": "one"}) as w:
+            await answer(w, "one", "Ready")
+            await w.until_runs("a")
+            return "/".join(key_of(await w.workload("a")))
+
+    with caplog.at_level(logging.INFO, logger="webhook.cluster.decision_writer"):
+        key = asyncio.run(go())
+    assert caplog.messages == [f"{key} quota reserved in cq", f"{key} admitted in cq: its checks are ready"]
 
 
 def test_a_job_starts_when_its_last_check_is_ready():
