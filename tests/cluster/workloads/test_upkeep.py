@@ -29,7 +29,7 @@ from webhook.store.objects import merge
 class Stage:
     """Upkeep over a store, with a clock that stands still and explanations as they are set."""
 
-    def __init__(self) -> None:
+    def __init__(self, retention: Retention | None = None) -> None:
         self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
         self.took, self.under_way = 0, set()
         self.reasons: dict[str, Reason] = {}
@@ -39,7 +39,7 @@ class Stage:
         writer = LeaderWriter(self.view, lambda: True, CLOCKS.now)
         clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
         context = ControllerContext(self.view, writer, EventRecorder(self.store, CLOCKS.now), clocks)
-        self.upkeep = Upkeep(context, self, self.told, lambda _: None, Retention())
+        self.upkeep = Upkeep(context, self, self.told, lambda _: None, retention or Retention())
         self.looked: list[str] = []
 
     async def patch(self, *request: Any, **options: Any) -> Any:
@@ -334,8 +334,7 @@ def test_those_that_are_gone_leave_no_time_to_look_at_them():
     """Jobs go minutes after their end, by their own time to live, while finished Workloads are kept for a month."""
 
     async def go():
-        stage, many = Stage(), 4 * CHUNK
-        stage.upkeep._retention = Retention(after_finished=30 * 86_400_000)
+        stage, many = Stage(Retention(after_finished=30 * 86_400_000)), 4 * CHUNK
         ended = datetime.fromtimestamp(stage.now / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finished = {"type": "Finished", "status": "True", "lastTransitionTime": ended}
         await stage.create(*({**workload(f"w-{n}"), "status": {"conditions": [finished]}} for n in range(many)))

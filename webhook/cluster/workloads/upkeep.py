@@ -44,11 +44,12 @@ from webhook.cluster.workloads.conditions import (
     settled,
 )
 from webhook.cluster.workloads.pending_status import CLEARED, GATED, Around
+from webhook.cluster.workloads.retention import WorkloadRetention
 from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
-from webhook.store.errors import NotFound, Refused, StoreError
+from webhook.store.errors import Refused, StoreError
 from webhook.store.objects import Object, key_of, merge
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,8 @@ class Upkeep:
     ) -> None:
         self._view, self._writer, self._events = context.view, context.writer, context.events
         self._clock_ms, self._seconds, self._evict = context.clocks.milliseconds, context.clocks.monotonic, evict
-        self._core, self._explanations, self._retention = core, explanations, retention
+        self._core, self._explanations = core, explanations
+        self._retention = WorkloadRetention(context, retention)
         self._due: dict[str, None] = {}
         self._new: dict[str, None] = {}
         self._inactive: Mapping[str, str] = {}
@@ -197,7 +199,9 @@ class Upkeep:
             await self._writer.metadata(workload, {"finalizers": let_go(workload)})
             return
         if holds(workload, FINISHED):
-            await self._retire(key, workload)
+            self._forget(key)
+            if (until := await self._retention.look(workload)) is not None:
+                self._look_at(key, until)
             return
         if await self._has_other_priority(workload):
             return
@@ -318,24 +322,6 @@ class Upkeep:
             self._events.tell(after, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible")
         elif old.get("reason") != reason and reason not in (EVALUATION, DEACTIVATED):
             self._events.tell(after, reason, message, warning=True)
-
-    async def _retire(self, key: str, workload: Object) -> None:
-        """Delete a finished Workload whose retention is over."""
-        self._forget(key)
-        if self._retention.after_finished is None or at(workload, ("metadata", "deletionTimestamp")):
-            return
-        ended = milliseconds((find(workload, FINISHED) or {}).get("lastTransitionTime"))
-        until = ended + self._retention.after_finished
-        if until > self._clock_ms():
-            self._look_at(key, until)
-            return
-        if is_marked(workload):
-            workload = await self._writer.metadata(workload, {"finalizers": let_go(workload)})
-        try:
-            await self._writer.delete(workload)
-        except NotFound:
-            return
-        self._events.tell(workload, "Deleted", "Deleted finished workload due to elapsed retention")
 
 
 def _is_orphan(workload: Object) -> bool:

@@ -1,34 +1,24 @@
-"""A bound policy that is carried out for a request, with a parameter: what validating and mutating share.
-
-Finding the parameters: CollectParams of the API server's policy dispatcher.
-"""
+"""A bound policy that is carried out for a request, with a parameter: what validating and mutating share."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from webhook.cel.errors import Interrupted
 from webhook.documents import Path as Place
-from webhook.kube.gvk import GroupVersionKind
-from webhook.kube.scope import Scope
 from webhook.policy.dependencies.reads import Path
+from webhook.policy.evaluation.params import ParamError, params_of
 from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.facts import FactError, Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.model import Binding, ParamRef, Policy
+from webhook.policy.model import Binding, Policy
 from webhook.policy.pod_templates import EvaluationTarget
 from webhook.policy.request import Request
 
 log = logging.getLogger(__name__)
-
-NO_PARAM: Final[tuple[None]] = (None,)
-
-
-class ParamError(Exception):
-    """A policy's parameters cannot be had; the failure policy decides what comes of it. Words of the API server."""
 
 
 class Invocation:
@@ -72,39 +62,12 @@ def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iter
             yield Invocation(bound, context)
             continue
         try:
-            params = _params(kind, bound.binding.param_ref, context)
+            params = params_of(kind, bound.binding.param_ref, context)
         except ParamError as error:
             configuration_error(policy, bound.binding, str(error), context)
             continue
         for param in params:
             yield Invocation(bound, context, param)
-
-
-def _params(kind: GroupVersionKind, ref: ParamRef | None, context: ReviewContext) -> Sequence[dict[str, Any] | None]:
-    """Return the parameters of a kind to evaluate a policy with, once for each; `(None,)` where its binding names none.
-
-    An empty result means that none was found and the binding allows that. Raises ParamError.
-    """
-    facts = context.facts
-    scope = facts.scope(kind)
-    if scope is None:
-        named = f"{kind.group}/{kind.version}, Kind={kind.kind}"
-        raise ParamError(f"failed to configure policy: failed to find resource referenced by paramKind: '{named}'")
-    if ref is None:
-        return NO_PARAM
-    where = None if scope is Scope.CLUSTER else ref.namespace or context.request.namespace
-    if where is None and ref.namespace:
-        raise _of_binding("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-    if where == "":
-        raise _of_binding("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
-    found = facts.params(kind, where, ref.name, ref.selector)
-    if not found and ref.deny_when_missing:
-        raise _of_binding("no params found for policy binding with `Deny` parameterNotFoundAction")
-    return found
-
-
-def _of_binding(message: str) -> ParamError:
-    return ParamError(f"failed to configure binding: {message}")
 
 
 def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:

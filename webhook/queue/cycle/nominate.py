@@ -14,9 +14,10 @@ from webhook.queue.model import Workload
 from webhook.queue.pending.namespace_selector import takes
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
-from webhook.queue.preemption.fair_victim_search import FairVictimSearch
+from webhook.queue.preemption.classic_victims import classic_victims
+from webhook.queue.preemption.fair_victims import fair_victims
 from webhook.queue.preemption.victim_search import Target, VictimSearch
-from webhook.queue.quota.tree import Usage
+from webhook.queue.quota.tree import Amounts, Usage
 from webhook.queue.rules import HeadOutcome, Mode, UsageFacts
 from webhook.queue.state import State
 
@@ -113,8 +114,7 @@ class Nominator:
         if candidates is None:
             now, apart = state.changes.now, state.accounting.apart
             candidates = Candidates(entry.workload, pending_queue.queue, rules, state.share_of, apart, now)
-        made = FairVictimSearch if rules.fair else VictimSearch
-        return made(pending_queue, entry.workload, self.usage, rules, state.pending_queues, self.gone, candidates)
+        return VictimSearch(pending_queue, self.usage, rules, state.pending_queues, self.gone, candidates)
 
     def fitting(self, entry: Entry, pending_queue: PendingQueue) -> Nomination | None:
         """Nominate a head only if it fits without preemption on the first flavors tried; None otherwise."""
@@ -191,11 +191,15 @@ class _Memo:
         victims = self.victims
         key = (column, amount)
         if key not in self._known:
-            self._known[key] = victims.targets((key,), (column,))
+            self._known[key] = _targets(victims, (key,), (column,))
         return victims.outcome(self._known[key], column, amount)
 
     def targets(self, assignment: Assignment) -> list[Target]:
         amounts, short = assignment.amounts(), sorted(assignment.short)
         if len(amounts) == 1 and amounts[0] in self._known:
             return list(self._known[amounts[0]])
-        return self.victims.targets(amounts, short)
+        return _targets(self.victims, amounts, short)
+
+
+def _targets(search: VictimSearch, amounts: Amounts, short: Sequence[int]) -> list[Target]:
+    return fair_victims(search, amounts, short) if search.rules.fair else classic_victims(search, amounts, short)

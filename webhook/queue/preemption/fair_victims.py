@@ -1,4 +1,4 @@
-"""The victim search under fair sharing: victims come from the subtree with the largest share, while the rules allow it.
+"""The search under fair sharing: victims come from the subtree with the largest share, while the rules allow it.
 
 Shares are computed on a usage list that includes the preemptor's request; whether the request fits is tested on a
 second list without it.
@@ -10,46 +10,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from webhook.queue.decisions import Why
-from webhook.queue.pending.queue import Entry, PendingQueue
+from webhook.queue.pending.queue import PendingQueue
+from webhook.queue.preemption.candidates import Candidate
 from webhook.queue.preemption.victim_search import Target, VictimSearch, fits, put_back
 from webhook.queue.quota.shares import almost_common, compare, relative, share_of
 from webhook.queue.quota.tree import Amounts, TreeNode, Usage
-from webhook.queue.rules import Key, Reach, Shares
-
-Ranked = tuple[Key, Entry, PendingQueue]
+from webhook.queue.rules import Reach, Shares
 
 
-@dataclass(slots=True, eq=False)
-class FairVictimSearch(VictimSearch):
-    """A `VictimSearch` in which shares decide who may be a victim."""
+def fair_victims(search: VictimSearch, amounts: Amounts, short: Sequence[int]) -> list[Target]:
+    """Return victims so that all `amounts` fit; empty if fair sharing does not allow enough victims."""
+    candidates = _candidates(search, short)
+    if not candidates:
+        return []
+    run = _FairRun(search, amounts, short)
+    chosen = run.run(candidates)
+    if not chosen:
+        return []
+    node, usage = search.pending_queue.node, run.plain
+    return put_back(chosen, lambda: fits(search.rules, node, amounts, usage, True), usage)
 
-    def targets(self, amounts: Amounts, short: Sequence[int]) -> list[Target]:
-        """Return victims so that all `amounts` fit; empty if fair sharing does not allow enough victims."""
-        candidates = self._ranked(short)
-        if not candidates:
-            return []
-        run = _FairRun(self, amounts, short)
-        chosen = run.run(candidates)
-        if not chosen:
-            return []
-        node, usage = self.pending_queue.node, run.plain
-        return put_back(chosen, lambda: fits(self.rules, node, amounts, usage, True), usage)
 
-    def _ranked(self, short: Sequence[int]) -> list[Ranked]:
-        tree = self.pending_queue.node.tree
-        pending_queues = [self.pending_queue]
-        if self.rules.reach(self.pending_queue.queue, Reach(self.pending_queue.node.parent is not None, False, False)):
-            self.reclaimed = True
-            others = (self.pending_queues[n] for n in tree.nodes if n.is_queue and n is not self.pending_queue.node)
-            pending_queues += [
-                o for o in others if o.holders and not o.inactive and tree.over(o.node, short, self.usage)
-            ]
-        return [
-            (key, entry, pending_queue)
-            for pending_queue in pending_queues
-            for key, _, entry in self.candidates.using(short, pending_queue, False)
-            if entry.key not in self.gone
-        ]
+def _candidates(search: VictimSearch, short: Sequence[int]) -> list[Candidate]:
+    mine = search.pending_queue
+    tree, pending_queues = mine.node.tree, [mine]
+    if search.rules.reach(mine.queue, Reach(mine.node.parent is not None, False, False)):
+        search.reclaimed = True
+        others = (search.pending_queues[n] for n in tree.nodes if n.is_queue and n is not mine.node)
+        pending_queues += [o for o in others if o.holders and not o.inactive and tree.over(o.node, short, search.usage)]
+    return [
+        each
+        for pending_queue in pending_queues
+        for each in search.candidates.using(short, pending_queue, False)
+        if each.entry.key not in search.gone
+    ]
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +57,7 @@ class _FairRun:
     loaded: Usage = field(default_factory=list)
     chosen: list[Target] = field(default_factory=list)
 
-    def run(self, candidates: list[Ranked]) -> list[Target]:
+    def run(self, candidates: list[Candidate]) -> list[Target]:
         search, node = self.search, self.search.pending_queue.node
         self.plain, self.loaded = search.usage.copy(), search.usage.copy()
         node.tree.add(node, self.amounts, self.loaded)
@@ -71,22 +65,22 @@ class _FairRun:
         entitled = all(
             search.rules.entitled(node.tree.cells[node.base + c], self.loaded[node.base + c]) for c in self.short
         )
-        left: list[Ranked] = []
+        left: list[Candidate] = []
         if self._first(candidates, strategies[0], entitled, left):
             return self.chosen
         if len(strategies) > 1 and self._second(left, strategies[1]):
             return self.chosen
         return []
 
-    def _evict(self, ranked: Ranked, why: Why) -> bool:
-        _, entry, pending_queue = ranked
+    def _evict(self, candidate: Candidate, why: Why) -> bool:
+        entry, pending_queue = candidate.entry, candidate.pending_queue
         tree = pending_queue.node.tree
         tree.remove(pending_queue.node, entry.amounts, self.plain)
         tree.remove(pending_queue.node, entry.amounts, self.loaded)
         self.chosen.append(Target(entry, pending_queue, why))
         return fits(self.search.rules, self.search.pending_queue.node, self.amounts, self.plain, True)
 
-    def _first(self, candidates: list[Ranked], strategy: str, entitled: bool, left: list[Ranked]) -> bool:
+    def _first(self, candidates: list[Candidate], strategy: str, entitled: bool, left: list[Candidate]) -> bool:
         order = _Order(self.search, candidates)
         while (pending_queue := order.next(self.loaded)) is not None:
             waiting = order.left[pending_queue]
@@ -96,26 +90,26 @@ class _FairRun:
                     return True
                 continue
             while waiting:
-                ranked = waiting.pop(0)
-                if self.search.rules.allowed(strategy, self._shares(ranked)):
-                    if self._evict(ranked, Why.FAIR_SHARING):
+                candidate = waiting.pop(0)
+                if self.search.rules.allowed(strategy, self._shares(candidate)):
+                    if self._evict(candidate, Why.FAIR_SHARING):
                         return True
                     break
-                left.append(ranked)
+                left.append(candidate)
         return False
 
-    def _second(self, candidates: list[Ranked], strategy: str) -> bool:
+    def _second(self, candidates: list[Candidate], strategy: str) -> bool:
         order = _Order(self.search, candidates)
         while (pending_queue := order.next(self.loaded)) is not None:
-            ranked = order.left[pending_queue].pop(0)
-            allowed = self.search.rules.allowed(strategy, self._shares(ranked))
-            if allowed and self._evict(ranked, Why.FAIR_SHARING):
+            candidate = order.left[pending_queue].pop(0)
+            allowed = self.search.rules.allowed(strategy, self._shares(candidate))
+            if allowed and self._evict(candidate, Why.FAIR_SHARING):
                 return True
             order.drop(pending_queue)
         return False
 
-    def _shares(self, ranked: Ranked) -> Shares:
-        _, entry, pending_queue = ranked
+    def _shares(self, candidate: Candidate) -> Shares:
+        entry, pending_queue = candidate.entry, candidate.pending_queue
         rules, tree = self.search.rules, pending_queue.node.tree
         mine, theirs = almost_common(self.search.pending_queue.node, pending_queue.node)
         preemptor, before = share_of(mine, self.loaded, rules), share_of(theirs, self.loaded, rules)
@@ -130,11 +124,11 @@ class _Order:
 
     __slots__ = ("ancestors", "left", "pruned", "search")
 
-    def __init__(self, search: VictimSearch, candidates: list[Ranked]) -> None:
+    def __init__(self, search: VictimSearch, candidates: list[Candidate]) -> None:
         self.search = search
-        self.left: dict[PendingQueue, list[Ranked]] = {}
-        for ranked in candidates:
-            self.left.setdefault(ranked[2], []).append(ranked)
+        self.left: dict[PendingQueue, list[Candidate]] = {}
+        for candidate in candidates:
+            self.left.setdefault(candidate.pending_queue, []).append(candidate)
         self.ancestors = set(search.pending_queue.node.path)
         self.pruned: set[TreeNode] = set()
 
@@ -176,7 +170,8 @@ class _Order:
                 self.pruned.add(node)
                 continue
             key = compare(share)
-            if key > best_share or (best is not None and key == best_share and left[0][0] < self.left[best][0][0]):
+            is_next = best is not None and key == best_share and left[0].sort_key < self.left[best][0].sort_key
+            if key > best_share or is_next:
                 best, best_share = pending_queue, key
         return best, best_share
 
