@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from tests.bench.queue.rules import rule_sets
 from webhook.documents import Document
 from webhook.offline.simulate.generate import Generated, generate
-from webhook.offline.simulate.simulation import pod_sets_of, with_doors, workload_of
+from webhook.offline.simulate.simulation import pod_sets_of, with_local_queues, workload_of
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import BorrowWithinCohort, Preemption, Snapshot, Workload
@@ -108,7 +108,7 @@ def work(generated: Generated) -> Work:
     for a in generated.arrivals:
         shared = pods.setdefault((a.count, tuple(a.requests.items())), pod_sets_of(a))
         arrivals.append((a.at, a.run, workload_of(a, shared)))
-    return Work(with_doors(generated.snapshot, generated.arrivals), tuple(arrivals))
+    return Work(with_local_queues(generated.snapshot, generated.arrivals), tuple(arrivals))
 
 
 def in_virtual_time(load: Work, rules: Rules) -> Figures:
