@@ -10,6 +10,7 @@ from tests.patience import until
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.writer import NotLeading
 from webhook.cluster.background_writes import AT_ONCE, BackgroundWrites
+from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.store.errors import Refused, Unavailable
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import key_of, merge
@@ -185,7 +186,7 @@ def run(scenario):
 
     async def go():
         again = []
-        writes = BackgroundWrites(lambda: again.append(1))
+        writes = BackgroundWrites(WritesInFlight(), lambda: again.append(1))
         return await scenario(writes, again), len(again)
 
     return asyncio.run(go())
@@ -193,7 +194,7 @@ def run(scenario):
 
 async def ended(writes):
     """Wait until every write has its outcome."""
-    await until(lambda: not writes.keys, "all writes have ended")
+    await until(lambda: not writes.in_flight.keys, "all writes have ended")
 
 
 def fails(error):
@@ -217,7 +218,7 @@ def test_a_write_that_fails_stops_no_other(error, rounds):
         await writes.begin("a", fails(error))
         await writes.begin("b", write)
         await ended(writes)
-        return done, set(writes.keys)
+        return done, set(writes.in_flight.keys)
 
     assert run(scenario) == (([1], set()), rounds)
 
@@ -227,10 +228,10 @@ def test_what_is_outdated_is_decided_anew_once_it_counts_no_more():
 
     async def go():
         counted = []
-        writes = BackgroundWrites(lambda: counted.append(set(writes.keys)))
+        writes = BackgroundWrites(WritesInFlight(), lambda: counted.append(set(writes.in_flight.keys)))
 
         async def write():
-            writes.outdated("a")
+            writes.in_flight.outdated.add("a")
 
         await writes.begin("a", write)
         await until(lambda: counted, "the write has ended")
@@ -293,9 +294,9 @@ def test_one_without_an_answer_counts_until_it_is_settled():
 
         await writes.begin("a", write)
         await until(lambda: again, "the write has ended")
-        before = set(writes.keys)
+        before = set(writes.in_flight.keys)
         writes.settled("a")
-        return before, set(writes.keys)
+        return before, set(writes.in_flight.keys)
 
     assert run(scenario) == (({"a"}, set()), 1)
 
@@ -304,7 +305,7 @@ def test_writes_that_are_given_up_are_nobodys():
     async def scenario(writes, again):
         await writes.begin("a", asyncio.Event().wait)
         await writes.stop()
-        return set(writes.keys)
+        return set(writes.in_flight.keys)
 
     assert run(scenario) == (set(), 0)
 

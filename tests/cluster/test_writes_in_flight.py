@@ -308,7 +308,7 @@ class WritesInFlight(RuleBasedStateMachine):
         leading = [replica for replica in self.replicas.values() if replica.controller.leads]
         assert len(leading) == 1
         core, now = leading[0].core, leading[0].controller._clocks.milliseconds()
-        assert not list(core.under_way)
+        assert not core.in_flight.keys
         rebuilt = QueueCore(KueueRules())
         for gvk in (*BUILT_IN, *QUEUE_KINDS):
             for obj in sorted(self.run(self.store.list(gvk)).items, key=lambda o: int(version_of(o))):

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.store.errors import StoreError, Unavailable
 from webhook.store.objects import Object
 
@@ -19,14 +20,14 @@ AT_ONCE: Final = 8
 class BackgroundWrites:
     """Runs the writes of decisions in the background, one per Workload at a time."""
 
-    def __init__(self, failed: Callable[[], None]) -> None:
-        """`failed` is called when another round is needed: to settle a write, or to decide anew on what has changed."""
-        self._failed, self._room = failed, asyncio.Semaphore(AT_ONCE)
+    def __init__(self, in_flight: WritesInFlight, again: Callable[[], None]) -> None:
+        """Keep `in_flight` up to date.
+
+        `again` is called when another round is needed: to settle a write, or to decide anew on what has changed.
+        """
+        self.in_flight, self._again, self._room = in_flight, again, asyncio.Semaphore(AT_ONCE)
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._outdated: set[str] = set()
         self._error: BaseException | None = None
-        self.keys: set[str] = set()
-        """Keys (`namespace/name`) of Workloads whose write has no outcome yet. The same set object for ever."""
         self.unknown: dict[str, Object] = {}
         """Workloads as they were before a write that got no answer, by key; added by the write itself."""
 
@@ -35,7 +36,7 @@ class BackgroundWrites:
         if (earlier := self._tasks.get(key)) is not None:
             await asyncio.wait({earlier})
         await self._room.acquire()
-        self.keys.add(key)
+        self.in_flight.keys.add(key)
         task = self._tasks[key] = asyncio.create_task(self._do(write), name=f"write {key}")
         task.add_done_callback(lambda _: self._ended(key))
 
@@ -51,20 +52,12 @@ class BackgroundWrites:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._error = None
-        self.keys.clear()
-
-    def outdated(self, key: str) -> None:
-        """Note, while a write runs, that its decision was made from an older object: it is decided on anew at its end.
-
-        So is what was heard of the Workload meanwhile, even if it is the write itself: a watch may be faster than the
-        answer. Not for what the API server refuses: that would be tried again without a pause.
-        """
-        self._outdated.add(key)
+        self.in_flight.keys.clear()
 
     def settled(self, key: str) -> None:
         """Remove a write from `unknown`: its outcome is known now."""
         del self.unknown[key]
-        self.keys.discard(key)
+        self.in_flight.keys.discard(key)
 
     async def _do(self, write: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -72,16 +65,16 @@ class BackgroundWrites:
         except StoreError as error:
             log.info("not written: %s", error)
             if isinstance(error, Unavailable):
-                self._failed()
+                self._again()
         except Exception as error:
             self._error = error
-            self._failed()
+            self._again()
 
     def _ended(self, key: str) -> None:
         del self._tasks[key]
         self._room.release()
         if key not in self.unknown:
-            self.keys.discard(key)
-        if key in self._outdated:
-            self._outdated.discard(key)
-            self._failed()
+            self.in_flight.keys.discard(key)
+        if key in self.in_flight.outdated:
+            self.in_flight.outdated.discard(key)
+            self._again()

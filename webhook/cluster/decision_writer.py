@@ -96,8 +96,7 @@ class DecisionWriter:
         self._view, self._writer, self._events = context.view, context.writer, context.events
         self._clock_ms, self._seconds = context.clocks.milliseconds, context.clocks.monotonic
         self._core, self._report, self._fence, self._settings = core, report, fence, settings
-        self._writes = BackgroundWrites(again)
-        core.under_way, core.outdated = self._writes.keys, self._writes.outdated
+        self._writes = BackgroundWrites(core.in_flight, again)
         self._asked: list[Evicted] = []
 
     async def run(self) -> int | None:
@@ -143,7 +142,7 @@ class DecisionWriter:
 
     async def _claim(self, admitted: Sequence[Admitted]) -> None:
         """Claim the Workloads that are admitted now, and the next candidates. Raises NotLeading, StoreError."""
-        await self._fence.claim({each.workload for each in admitted}, self._writes.keys, self._core.front)
+        await self._fence.claim({each.workload for each in admitted}, self._core.in_flight.keys, self._core.front)
 
     async def _begin(self, decisions: Sequence[T], write: Callable[[T], Awaitable[None]]) -> None:
         """Start the writes of decisions, in order."""
@@ -155,7 +154,7 @@ class DecisionWriter:
         workload = self._view.workload(decision.workload)
         is_same = workload is not None and asks_the_same(seen[decision.workload], workload)
         if workload is None or not is_same or not self._fence.is_claimed(decision.workload):
-            self._writes.outdated(decision.workload)
+            self._core.in_flight.outdated.add(decision.workload)
             return
         if (
             (old := self._view.workload(slices.replaced(workload))) is not None
@@ -254,7 +253,7 @@ class DecisionWriter:
             raise
         except (StoreError, NotLeading) as error:
             if not isinstance(error, Refused):
-                self._writes.outdated(key)
+                self._core.in_flight.outdated.add(key)
             fresh = await self._writer.refresh_workload(workload)
             log.debug("%s is at version %s now", key, version_of(fresh) if fresh is not None else "none")
             return False

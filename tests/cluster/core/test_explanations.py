@@ -19,6 +19,7 @@ from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core import explanations
 from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.cluster.pace import Pass
 from webhook.cluster.workloads.upkeep import AGAIN, Upkeep
 from webhook.kube.conditions import find
@@ -32,7 +33,7 @@ class Core:
     """Says of one workload why it waits."""
 
     def __init__(self) -> None:
-        self.revision, self.message, self.asked, self.under_way = 1, "3 free", 0, set[str]()
+        self.revision, self.message, self.asked, self.in_flight = 1, "3 free", 0, WritesInFlight()
 
     def inactive(self) -> dict[str, str]:
         return {}

@@ -142,7 +142,7 @@ def test_a_check_that_becomes_active_calls_for_a_round():
 def test_what_is_being_written_counts_whatever_the_object_says():
     """An edit of it, its end, and its return are known when the write has its outcome."""
     core, (first, second) = QueueCore(KueueRules()), (workload("a"), workload("b"))
-    core.under_way = under_way = set()
+    under_way = core.in_flight.keys
     for obj in [*queues("1"), first, second]:
         core.heard(None, obj)
 

@@ -224,10 +224,10 @@ def test_an_admission_that_is_not_written_costs_nothing():
 def test_what_is_held_while_it_is_written_counts():
     """A write without an answer for ten minutes, and then none: it held its GPUs that long."""
     core, _ = core_of([*gpu_queues(), asking("big", 8)], NOW)
-    core.under_way = {"team-a/big"}
+    core.in_flight.keys.add("team-a/big")
     core.decide(NOW + 2 * SAMPLING)
     core.heard(asking("big", 8), None)
-    core.under_way = ()
+    core.in_flight.keys.clear()
     core.decide(NOW + 2 * SAMPLING)
     usage = core.used("team-a/main", NOW + 2 * SAMPLING, local=True).usage
     assert usage[GPU] == pytest.approx(8 * (1 - 0.5 ** (2 * SAMPLING / WEEK)))
@@ -240,10 +240,10 @@ def test_who_waits_because_of_such_a_charge_starts():
     objects[3] = merge(objects[3], {"status": {"fairSharing": {"admissionFairSharingStatus": kept}}})
     core, made = core_of([*objects, asking("big", 8)], NOW)
     core.heard(None, asking("next", 1))
-    core.under_way = {"team-a/big"}
+    core.in_flight.keys.add("team-a/big")
     assert [each.workload for each in (*made.admitted, *core.decide(NOW).admitted)] == ["team-a/big"]
     core.heard(asking("big", 8), None)
-    core.under_way = ()
+    core.in_flight.keys.clear()
     assert [each.workload for each in core.decide(NOW).admitted] == ["team-a/next"]
 
 

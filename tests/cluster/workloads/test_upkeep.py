@@ -15,6 +15,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
+from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.cluster.pace import CHUNK
 from webhook.cluster.workloads import upkeep
 from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
@@ -31,7 +32,7 @@ class Stage:
 
     def __init__(self, retention: Retention | None = None) -> None:
         self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
-        self.took, self.under_way = 0, set()
+        self.took, self.in_flight = 0, WritesInFlight()
         self.reasons: dict[str, Reason] = {}
         self._patch, self.error = self.store.patch, None
         self.store.patch = self.patch  # type: ignore[method-assign]
@@ -154,7 +155,8 @@ def test_first_reasons_have_pauses_while_something_is_decided(monkeypatch, under
             rests.append(round(seconds, 3))
 
         monkeypatch.setattr(upkeep, "sleep", sleep)
-        stage.took, stage.under_way = took, under_way
+        stage.took = took
+        stage.in_flight.keys.update(under_way)
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(26)))
         await stage.run([*stage.tell(20, "3 free"), *(f"team-a/w-{n}" for n in range(20, 26))])
         return stage.writes, rests

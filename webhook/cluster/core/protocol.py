@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.cluster.pace import Pass
 from webhook.queue.decisions import Decisions, Pending
 from webhook.queue.explain import Gathered
@@ -42,11 +43,10 @@ class Core(Protocol):
 
     revision: int
     """Incremented by whatever may change an explanation: explanations from an older revision are out of date."""
-    under_way: Collection[str]
-    """Keys of Workloads whose decision is being written. Until they are removed here, the decision counts, not the
-    object."""
-    outdated: Callable[[str], None]
-    """Called with the key of one of those that changed: it asks for another round when the write has ended."""
+
+    @property
+    def in_flight(self) -> WritesInFlight:
+        """Which of its decisions are being written; whoever writes them keeps it up to date."""
 
     def heard(self, old: Object | None, new: Object | None) -> None:
         """Record a change of an object; None means that it did not exist, or is deleted."""

@@ -7,17 +7,21 @@ of a round depends on the changes since the previous one: unchanged objects are 
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import Reader
-from webhook.api.snapshot.workload import ARRIVAL
+from webhook.cluster.core import requested
+from webhook.cluster.core.arrivals import Arrivals
 from webhook.cluster.core.opt_in import LeftAlone
 from webhook.cluster.core.protocol import CohortFacts, QueueFacts
+from webhook.cluster.core.requested import Requested
+from webhook.cluster.core.unwritten import Unwritten
+from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.cluster.pace import CHUNK, Pass, at_once, every
 from webhook.journal.journal import Journal
 from webhook.queue.cycle.decide import decide
@@ -30,7 +34,7 @@ from webhook.queue.quota.shares import CurrentShares, current_shares
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
-from webhook.store.objects import Object, key_of, uid_of, version_of
+from webhook.store.objects import Object
 
 log = logging.getLogger(__name__)
 
@@ -62,16 +66,17 @@ class QueueCore:
         self._changes: OrderedDict[_Key, tuple[Object, bool]] = OrderedDict()
         self._steps: Iterator[Sequence[Event]] | None = None
         self._facts: dict[str, Workload] = {}
-        self._asked: dict[str, Counter[str]] = {}
-        self._arrivals: dict[str, str] = {}
-        self._doubtful: set[str] = set()
-        self._unwritten: set[str] = set()
+        self._requested: Requested = {}
+        self._arrivals, self._unwritten = Arrivals(), Unwritten()
         self._logged: dict[str, str] = {}
         self._looked_at: dict[str, None] = {}
         self._redefined = self._unbound = False
         self.revision = 0
-        self.under_way: Collection[str] = ()
-        self.outdated: Callable[[str], None] = _no_write
+
+    @property
+    def in_flight(self) -> WritesInFlight:
+        """Which decisions are being written; kept by who writes them."""
+        return self._unwritten.in_flight
 
     @property
     def state(self) -> State:
@@ -90,7 +95,7 @@ class QueueCore:
     def use(self, rules: Rules) -> None:
         """Decide by other rules from now on; this ends the journal. What was charged by the old ones stays charged."""
         self._rules = rules
-        self._unwritten.clear()
+        self._unwritten.forget_admissions()
         self.revision += 1
         if self._journal is not None:
             self._journal.end()
@@ -102,18 +107,7 @@ class QueueCore:
             return
         self._changes[_key(obj)] = obj, new is None
         if obj.get("kind") == "Workload":
-            self._note_arrival(obj, gone=new is None)
-
-    def _note_arrival(self, workload: Object, *, gone: bool) -> None:
-        """Keep the first known version of a Workload: it orders those created within the same second."""
-        uid = uid_of(workload)
-        if gone:
-            self._arrivals.pop(uid, None)
-        else:
-            self._arrivals.setdefault(uid, version_of(workload))
-
-    def _in_order(self, obj: Object) -> Object:
-        return in_order_of_arrival(obj, self._arrivals.get(str((obj.get("metadata") or {}).get("uid")), ""))
+            self._arrivals.heard(obj, gone=new is None)
 
     def decide(self, now: int, *, goes_on: bool = False) -> Decisions:
         """Apply the changes and decide. If nothing changed or was considered, `revision` stays the same."""
@@ -127,10 +121,7 @@ class QueueCore:
             self._journal.decided(now, made)
         if made.admitted or made.preempted or made.evicted or made.ready or made.waiting or not made.complete:
             self.revision += 1
-        decided = {d.workload for part in (made.admitted, made.preempted, made.evicted, made.ready) for d in part}
-        self._doubtful |= decided
-        self._unwritten.update(admitted.workload for admitted in made.admitted)
-        self._looked_at.update(dict.fromkeys((*decided, *made.waiting)))
+        self._looked_at.update(dict.fromkeys((*self._unwritten.add(made), *made.waiting)))
         return made
 
     def _bound(self) -> None:
@@ -186,7 +177,7 @@ class QueueCore:
                     cells = tree.cells[node.base : node.base + tree.width]
                     quota = {name: cells[column].subtree for name, column in tree.columns.items()}
                     cohorts[node.name] = CohortFacts(node.parent.name if node.parent else "", tree.root.name, quota)
-        asked = {local: dict(amounts) for local, amounts in self._asked.items()}
+        asked = {local: dict(amounts) for local, amounts in self._requested.items()}
         return QueueFacts(self.shares(), asked, self._usage(), cohorts)
 
     def _usage(self) -> dict[str, float]:
@@ -262,16 +253,14 @@ class QueueCore:
         while self._steps is not None or self._changes:
             if self._steps is None:
                 _, (obj, gone) = self._changes.popitem(last=False)
-                self._steps = reader.in_steps(self._in_order(obj), gone=gone)
+                self._steps = reader.in_steps(self._arrivals.in_order(obj), gone=gone)
             for step in self._steps:  # kept: if a pass is abandoned, the next one continues here
                 for event in step:
                     self._apply(event)
                 yield
             self._steps = None
         self._tell(reader)
-        doubtful = self._doubtful.difference(self.under_way)
-        self._doubtful -= doubtful
-        for key in doubtful:
+        for key in self._unwritten.take():
             facts = self._facts.get(key)
             self._apply(WorkloadGone(key) if facts is None else WorkloadChanged(facts))
 
@@ -292,79 +281,42 @@ class QueueCore:
         facts = reader.snapshot()
         self._state = State.from_snapshot(facts)
         self._state.bind(self._rules, now)
-        self._facts, self._asked = {workload.key: workload for workload in facts.workloads}, {}
+        self._facts, self._requested = {workload.key: workload for workload in facts.workloads}, {}
         for workload in facts.workloads:
-            self._ask(workload, 1)
+            requested.add(self._requested, workload)
         return reader
 
     def _apply(self, event: Event) -> None:
         self.revision += 1
-        key = ""
-        if isinstance(event, WorkloadChanged):
-            key = event.workload.key
-            self._ask(self._facts.get(key), -1)
-            self._ask(event.workload, 1)
-            self._facts[key] = event.workload
-        elif isinstance(event, WorkloadGone):
-            key = event.key
-            self._ask(self._facts.pop(key, None), -1)
-        else:
+        if not isinstance(event, WorkloadChanged | WorkloadGone):
             self._unbound = True
-        if key:
-            self._looked_at[key] = None
-        if key in self.under_way:
-            self._doubtful.add(key)
-            self.outdated(key)
+            self._change(event)
             return
-        if key in self._unwritten:
-            self._unwritten.remove(key)
-            if not (isinstance(event, WorkloadChanged) and event.workload.admission is not None):
-                self._change(AdmissionUnwritten(key))
+        key = self._remember(event)
+        self._looked_at[key] = None
+        if self._unwritten.keeps_back(key):
+            return
+        if self._unwritten.is_taken_back(key, event):
+            self._change(AdmissionUnwritten(key))
         self._change(event)
+
+    def _remember(self, event: WorkloadChanged | WorkloadGone) -> str:
+        """Remember what the object of a Workload says, whatever was decided; return its key."""
+        key = event.key if isinstance(event, WorkloadGone) else event.workload.key
+        if (before := self._facts.get(key)) is not None:
+            requested.subtract(self._requested, before)
+        if isinstance(event, WorkloadGone):
+            self._facts.pop(key, None)
+        else:
+            self._facts[key] = event.workload
+            requested.add(self._requested, event.workload)
+        return key
 
     def _change(self, event: Event) -> None:
         """Change the state by one event, and note it in the journal."""
         self._state.apply(event)
         if self._journal is not None:
             self._journal.event(event)
-
-    def _ask(self, workload: Workload | None, sign: int) -> None:
-        """Add (`sign` 1) or subtract (-1) the requests of a pending Workload; as in Kueue, only of one in a queue."""
-        if workload is None or workload.finished or workload.admission is not None:
-            return
-        if not workload.active or workload.held:
-            return
-        local = f"{workload.namespace}/{workload.queue_name}"
-        amounts = self._asked.setdefault(local, Counter())
-        for pods in workload.pod_sets:
-            for resource, amount in pods.requests.items():
-                amounts[resource] += sign * pods.count * amount
-        if sign < 0 and not any(amounts.values()):
-            del self._asked[local]
-
-
-def in_order_of_arrival(obj: Object, heard: str = "") -> Object:
-    """Return a Workload with the creation time of its job, and a uid that orders those of the same second.
-
-    The uid breaks ties in the queue order. Without a recorded job, it begins with `heard`, the version at which the
-    Workload was first seen, and has its name instead of the random uid, so that no random number decides.
-    """
-    metadata = obj.get("metadata") or {}
-    if obj.get("kind") != "Workload":
-        return obj
-    created, _, version = str((metadata.get("annotations") or {}).get(ARRIVAL) or "").partition(" ")
-    if not version:
-        name = "/".join(key_of(obj))
-        uid = f"{heard:0>20} {name}" if heard else name
-        arrival = {ARRIVAL: f"{metadata.get('creationTimestamp') or ''} {heard}"} if heard else {}
-        annotations = {**(metadata.get("annotations") or {}), **arrival}
-        return {**obj, "metadata": {**metadata, "annotations": annotations, "uid": uid}}
-    uid = f"{version:0>20} {metadata.get('uid') or ''}"
-    return {**obj, "metadata": {**metadata, "creationTimestamp": created, "uid": uid}}
-
-
-def _no_write(key: str) -> None:
-    """Ask for nothing: nothing is written."""
 
 
 def _key(obj: Object) -> _Key:

@@ -177,7 +177,7 @@ class Upkeep:
             if (workload := self._view.workload(key)) is None:
                 continue
             await self._try(key, workload)
-            others = len(self._core.under_way)
+            others = len(self._core.in_flight.keys)
             if others and self._view.workload(key) is not workload:  # the view has the answer to a write
                 await sleep(max(0.0, others * FIRST - (self._seconds() - began)))
 
