@@ -38,6 +38,7 @@ from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import Registered, Release
 from webhook.config import Config, PageMode, QueueMode, queue_settings
@@ -197,7 +198,7 @@ class Daemon:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._leader is not None:
+        if self._leader is not None and self.controller is None:
             await self._leader.release()
         await self.params.stop()
         await self.view.stop()
@@ -212,8 +213,8 @@ class Daemon:
     def _make_leader(self, store: ObjectStore) -> Leader | None:
         config, clocks, duration = self.config, self._clocks, self.config.lease_seconds
         times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
-        made = Leader(store, self._identity, config.namespace, LEASE_NAME, times, clocks.monotonic, clocks.now)
-        made.owners = self._owners
+        who = self._identity, config.namespace, LEASE_NAME
+        made = Leader(store, *who, times, clocks.monotonic, clocks.now, self._owners)
         return made if config.leader_election else None
 
     def _make_registered(self, store: ObjectStore) -> Registered:
@@ -234,11 +235,11 @@ class Daemon:
     def _make_controller(self) -> Controller:
         config, clocks = self.config, self._clocks
         assert self.core is not None
-        report = QueueMetrics(self.registry, "follower" if self._leader else "standalone")
-        if self._traces is not None:
-            report.traced = self._traces.round
+        role, settings = "follower" if self._leader else "standalone", queue_settings(config)
+        traced = self._traces.round if self._traces is not None else None
+        report = QueueMetrics(self.registry, role, QueueNames(self.view, settings), traced)
         opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        return Controller(self.view, self.core, clocks, report, opted, queue_settings(config), self._leader)
+        return Controller(self.view, self.core, clocks, report, opted, settings, self._leader)
 
     def _make_journal(self, *, compares: bool) -> Journal | None:
         config = self.config
@@ -313,7 +314,7 @@ class Daemon:
             core.use(policies.rules)
         if self.core is not None and self._leader is not None and isinstance(policies.rules, FileRules):
             by = published(self._rules, policies.rules.digest, queue_settings(self.config))
-            self._leader.annotations = {PUBLISHED: by}
+            self._leader.publish({PUBLISHED: by})
 
     def _observe(self) -> None:
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):

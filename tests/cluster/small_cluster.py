@@ -22,6 +22,7 @@ from webhook.cluster.controller import Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.names import QueueNames
 from webhook.jobs.finish import finish_of
 from webhook.kube.conditions import find
 from webhook.kube.gvk import GroupVersionKind
@@ -238,7 +239,8 @@ def make_controller(store, leader=None, opted=lambda labels: True, core=None, se
         lambda *change: box[0].heard(*change),
     )
     core = core or QueueCore(KueueRules(), settings=settings)
-    controller = Controller(view, core, CLOCKS, QueueMetrics(registry), opted, settings, leader)
+    report = QueueMetrics(registry, names=QueueNames(view, settings))
+    controller = Controller(view, core, CLOCKS, report, opted, settings, leader)
     box.append(controller)
     return controller, view, registry
 

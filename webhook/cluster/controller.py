@@ -32,7 +32,6 @@ from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.cluster.queues.transitions import Transitions
 from webhook.cluster.repeater import Repeater, waited
@@ -86,7 +85,6 @@ class Controller:
         self._fence = Fence(view, self._writer, None if leader is None else leader.claim)
         context = ControllerContext(view, self._writer, self._events, clocks)
         self._decision_writer = DecisionWriter(context, core, report, self._fence, settings, self._dirty.set)
-        report.workloads.names = QueueNames(view, settings)
         self._transitions = Transitions(view, report.workloads, clocks.milliseconds)
         self._reconciler = Reconciler(view, self._writer, opted, self._events, settings)
         self._jobs = WorkQueue[JobKey](self._reconciler.look, WORKERS, self._reconciler.workloads.hold_quota)

@@ -25,6 +25,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.names import QueueNames
 from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.decisions import Decisions
 from webhook.queue.rules import Rules
@@ -141,7 +142,7 @@ class Year:
         box: list[Controller] = []
         view = View(self.store, (*BUILT_IN, JOB, *QUEUE_KINDS), lambda *change: box[0].heard(*change))
         clocks = Clocks(lambda: moment(self.loop), self.loop.time)
-        report = QueueMetrics(CollectorRegistry())
+        report = QueueMetrics(CollectorRegistry(), names=QueueNames(view, QueueSettings()))
         controller = Controller(view, self.core, clocks, report, lambda labels: True, QueueSettings())
         box.append(controller)
         return controller, view

@@ -274,12 +274,13 @@ def test_the_lease_says_what_its_holder_says():
     async def go():
         store, clock = MemoryStore(), Clock()
         a, b = leader(store, clock, "a"), leader(store, clock, "b")
-        a.annotations, b.annotations = {"rules": "kueue"}, {"rules": "fifo"}
+        a.publish({"rules": "kueue"})
+        b.publish({"rules": "fifo"})
         await a.renew()
         await store.patch(LEASE, "sluice", "sluice-system", {"metadata": {"annotations": {"other": "1"}}})
         await a.claim(["team-a/w"])
         said = [(await store.get(LEASE, "sluice", "sluice-system"))["metadata"]["annotations"]]
-        a.annotations = {"rules": "kueue-fair"}
+        a.publish({"rules": "kueue-fair"})
         await a.renew()
         said.append((await store.get(LEASE, "sluice", "sluice-system"))["metadata"]["annotations"])
         await b.renew()

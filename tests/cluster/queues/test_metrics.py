@@ -220,12 +220,11 @@ def test_a_workload_is_timed_from_the_creation_of_its_job():
 def test_local_queues_are_shown_as_the_settings_say(settings, shown):
     """Neither gauges nor counters of one that is left out."""
     registry = CollectorRegistry()
-    report = QueueMetrics(registry)
     _, view, _ = make_controller(MemoryStore())
+    report = QueueMetrics(registry, names=QueueNames(view, settings))
     _, _, queue, door = queues("2")
     door = merge(door, {"metadata": {"uid": "1", "resourceVersion": "1", "labels": {"team": "a"}}})
     view.mirror(LOCAL_QUEUE).keep(door)
-    report.workloads.names = QueueNames(view, settings)
     report.workloads.admitted(held(), Admitted("team-a/w", "cq", ()), 1_767_225_660_000)
     report.update(at_once(tally([queue], [door], Known.of([], [], {}), WorkloadCounts())))
     expected = 1 if shown else None
@@ -237,9 +236,8 @@ def test_local_queues_are_shown_as_the_settings_say(settings, shown):
 def test_a_local_queue_that_is_gone_has_no_series():
     """Nor does what ends after it bring them back, or one whose queue never existed make some."""
     registry, (_, _, queue, door) = CollectorRegistry(), queues("2")
-    report = QueueMetrics(registry)
     _, view, _ = make_controller(MemoryStore())
-    report.workloads.names = QueueNames(view, QueueSettings())
+    report = QueueMetrics(registry, names=QueueNames(view, QueueSettings()))
     door = merge(door, {"metadata": {"uid": "1", "resourceVersion": "1"}})
     view.mirror(LOCAL_QUEUE).keep(door)
     for doors, expected in (([door], 1), ([], None), ([], None)):
@@ -324,8 +322,8 @@ def test_gauges_of_trees_and_of_what_waits():
 def test_an_admission_counts_in_all_cohorts_above():
     """And a cohort that is gone has no series."""
     registry = CollectorRegistry()
-    report = QueueMetrics(registry)
-    report.workloads.names = SimpleNamespace(cohorts=lambda _: ["low", "top"], shows=lambda *_: True)
+    names = SimpleNamespace(cohorts=lambda _: ["low", "top"], shows=lambda *_: True)
+    report = QueueMetrics(registry, names=names)
     report.workloads.admitted(held(), Admitted("team-a/w", "cq", ()), 1_767_225_660_000)
     for cohort in ("low", "top"):
         assert value(registry, "cohort_subtree_admitted_workloads_total", cohort=cohort, **RANKED) == 1

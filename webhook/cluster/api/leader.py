@@ -50,7 +50,9 @@ class Leader:
         times: LeaseTimes,
         clock: Callable[[], float],
         now: Callable[[], datetime],
+        owners: tuple[Object, ...] = (),
     ) -> None:
+        """Take the parts. `owners` are the `ownerReferences` of the lease."""
         self._store, self._times, self._clock, self._now = store, times, clock, now
         self.identity, self._namespace, self._name = identity, namespace, name
         self._renewed = float("-inf")
@@ -62,10 +64,8 @@ class Leader:
         """The epoch of this holder, and the last one that was seen in the lease."""
         self.lease_made = ""
         """When the lease was created, by the API server's clock; epochs of another lease begin anew."""
-        self.annotations: Mapping[str, str] = {}
-        """Annotations that this candidate sets on the lease with each renewal."""
-        self.owners: tuple[Object, ...] = ()
-        """The `ownerReferences` of the lease."""
+        self._annotations: Mapping[str, str] = {}
+        self._owners = owners
         self.left: tuple[str, ...] | None = ()
         """Workloads that the previous holder may have admitted by a write still in flight; None if it may be any."""
 
@@ -73,6 +73,10 @@ class Leader:
     def leads(self) -> bool:
         """Return whether this candidate holds the lease and may write now."""
         return not self._released and self._clock() - self._renewed < self._times.deadline
+
+    def publish(self, annotations: Mapping[str, str]) -> None:
+        """Set these annotations on the lease with each renewal from now on."""
+        self._annotations = annotations
 
     async def wait(self) -> None:
         """Wait until this candidate leads; polls the lease every `retry` seconds, and at the moment when it expires."""
@@ -201,8 +205,8 @@ class Leader:
             "leaseTransitions": epoch,
         }
         meta = old.get("metadata") or {"name": self._name, "namespace": self._namespace}
-        annotations = {**(meta.get("annotations") or {}), **self.annotations}
-        meta = owned({**meta, **({"annotations": annotations} if annotations else {})}, self.owners)
+        annotations = {**(meta.get("annotations") or {}), **self._annotations}
+        meta = owned({**meta, **({"annotations": annotations} if annotations else {})}, self._owners)
         return {"apiVersion": LEASE.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
 
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.queues.gauges import QueueGauges
+from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.status import QueueCounts
 from webhook.cluster.queues.workload_metrics import ROLE, SECONDS, WorkloadMetrics
 from webhook.kube.gvk import GroupVersionKind
@@ -21,13 +22,20 @@ from webhook.store.objects import Object, key_of
 
 
 class QueueMetrics:
-    """The metrics of one replica. `role` is leader, follower or standalone."""
+    """The metrics of one replica. `role` is leader, follower or standalone; `names` knows queues and cohorts.
 
-    def __init__(self, registry: CollectorRegistry, role: str = "standalone") -> None:
-        self._role = role
-        self.traced: Callable[[Decisions, int], None] | None = None
-        """Also called with each round and its duration in milliseconds, including writes, if tracing is on."""
-        self.workloads = WorkloadMetrics(registry, lambda: self._role)
+    `traced` is also called with each round and its duration in milliseconds, including writes, if tracing is on.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        role: str = "standalone",
+        names: QueueNames | None = None,
+        traced: Callable[[Decisions, int], None] | None = None,
+    ) -> None:
+        self._role, self._names, self._traced = role, names or QueueNames(), traced
+        self.workloads = WorkloadMetrics(registry, lambda: self._role, self._names)
         self._attempts = Counter(
             "kueue_admission_attempts_total", "Scheduling rounds.", ["result", ROLE], registry=registry
         )
@@ -63,8 +71,8 @@ class QueueMetrics:
         self._attempts.labels(result, self._role).inc()
         self._attempt_time.labels(result, self._role).observe(deciding)
         self._write_time.labels(self._role).observe(writing)
-        if self.traced is not None:
-            self.traced(decisions, round(1000 * (deciding + writing)))
+        if self._traced is not None:
+            self._traced(decisions, round(1000 * (deciding + writing)))
 
     def heard(self, gvk: GroupVersionKind, old: Object | None, new: Object | None) -> None:
         """Remove the series of a queue that is deleted, whoever leads: a replica that led before still has them."""
@@ -77,11 +85,10 @@ class QueueMetrics:
 
     def update(self, counts: QueueCounts) -> None:
         """Update the gauges from the counts; series of queues that are not shown any more are removed."""
-        names = self.workloads.names
         shown = {
             key: count
             for key, count in counts.local_queues.items()
-            if names.shows(key.partition("/")[2], key.partition("/")[0])
+            if self._names.shows(key.partition("/")[2], key.partition("/")[0])
         }
         self._queues.show(replace(counts, local_queues=shown), self._role)
         now = set(counts.cluster_queues), set(shown), set(counts.facts.cohorts)

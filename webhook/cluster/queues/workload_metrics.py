@@ -118,8 +118,8 @@ def _made(
 class WorkloadMetrics:
     """Updates the metrics; `role` returns the role of this replica, `names` knows queues and cohorts."""
 
-    def __init__(self, registry: CollectorRegistry, role: Callable[[], str]) -> None:
-        self._role, self.names = role, QueueNames()
+    def __init__(self, registry: CollectorRegistry, role: Callable[[], str], names: QueueNames) -> None:
+        self._role, self._names = role, names
         self._figures = {row.name: _Figure(row, registry) for row in _ROWS}
         self._preempted = Counter(
             "kueue_preempted_workloads_total",
@@ -167,7 +167,7 @@ class WorkloadMetrics:
         class_ = _class(workload)
         self._note("admitted_workloads_total", workload, queue, (class_,))
         self._note("admission_wait_time_seconds", workload, queue, (class_,), _since(queued_at(workload), now))
-        for cohort in self.names.cohorts(queue):
+        for cohort in self._names.cohorts(queue):
             self._in_cohorts.labels(cohort, class_, self._role()).inc()
 
     def evicted(self, workload: Object, reason: str, now: int) -> None:
@@ -222,7 +222,7 @@ class WorkloadMetrics:
         figure, namespace = self._figures[name], key_of(workload)[0]
         local, rest = str(at(workload, ("spec", "queueName")) or ""), (*labels, self._role())
         figure.of_queue.add((queue, *rest), seconds)
-        if figure.of_local is not None and self.names.shows(local, namespace):
+        if figure.of_local is not None and self._names.shows(local, namespace):
             figure.of_local.add((local, namespace, *rest), seconds)
 
     def forget_queue(self, name: str) -> None:
