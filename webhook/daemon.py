@@ -22,40 +22,28 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 from webhook import readiness
 from webhook.api.conversion.convert import conversion_review
 from webhook.certificates.secret import CertificateSecret
-from webhook.cluster.api.kinds import followed
-from webhook.cluster.api.leader import LEASE_NAME, Leader, LeaseTimes
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
-from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
 from webhook.cluster.clocks import Clocks
-from webhook.cluster.controller import Controller
-from webhook.cluster.core.gate import view_gate
-from webhook.cluster.core.opt_in import left_alone
-from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.core.visibility import PendingWorkloads
-from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import Registered, Release
 from webhook.config import Config, PageMode, QueueMode, queue_settings
 from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources
-from webhook.journal.compare import ComparingJournal
-from webhook.journal.journal import Decider, Journal
-from webhook.journal.users import UserHashes, UserNames, read_key
-from webhook.journal.writer import JournalLimits, JournalWriter
+from webhook.journal.journal import Decider
 from webhook.kube.gvk import GroupVersionKind
-from webhook.kube.selectors import compile_selector
 from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import PUBLISHED, configured, published
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
+from webhook.queue_parts import followed_kinds, make_leader, make_queue_parts
 from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
@@ -66,7 +54,7 @@ from webhook.server.policy_measures import PolicyMeasures
 from webhook.server.process_metrics import ProcessMetrics, ProcessState
 from webhook.server.routes.visibility import VisibilityApp
 from webhook.server.self_call import SelfCall
-from webhook.setting_values import LOOPBACK, host_and_port, labels
+from webhook.setting_values import LOOPBACK, host_and_port
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
@@ -109,34 +97,23 @@ class Daemon:
         `certificates` is followed, if given; `traces` is told of reviews and rounds; the lease goes with its `owners`.
         """
         self.config, self._clocks = config, clocks or system_clocks()
-        self.registry, self.health = CollectorRegistry(), Health()
-        self.metrics = ServerMetrics()
+        self._certificates, self._traces, self._identity = certificates, traces, replica_name(config)
+        self.registry, self.health, self.metrics = CollectorRegistry(), Health(), ServerMetrics()
         self._measures = PolicyMeasures(lambda: self.policies.current.compiled())
-        self._certificates, self._traces, self._owners = certificates, traces, owners
         self._rules = configured(config.queues, config.queue_rules)
         self.policies = PolicyFiles(config.policies, self._swap, self._rules, self._lacks)
-        self._identity = replica_name(config)
         self.certificate = ServingCertificate(Folder(config.cert_dir), config.client_ca)
         self._self_call = SelfCall(lambda: trust(Folder(config.cert_dir)))
-        embedded, external = (config.mode is mode for mode in (QueueMode.EMBEDDED, QueueMode.EXTERNAL))
-        compares, nodes = external and config.journal_folder is not None, config.queues.enabled(GATE)
-        self._kinds = followed(embedded=embedded, external=external, compares=compares, nodes=nodes)
-        self.view = View(store, self._kinds, self._heard)
+        self.view = View(store, followed_kinds(config), self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic, queue_settings(config))
-        self._journal = self._make_journal(compares=compares) if embedded or compares else None
-        rules, journal = self.policies.current.rules, self._journal
-        alone = left_alone(labels(config.namespace_selector), queue_settings(config))
-        self.core = QueueCore(rules, settings=config.queues, journal=journal, left_alone=alone) if embedded else None
-        gate, now = None, self._clocks.milliseconds
-        if self.core is not None:
-            gate = view_gate(self.view, self.core, now, config.queues, refuses=config.refuse_impossible)
-        self.engine = LiveEngine(self.policies, self._facts, gate, self._measures.watch)
-        self._leader = self._make_leader(store) if embedded or config.keep_registration else None
-        self.controller = self._make_controller() if self.core is not None else None
+        self._leader = leader = make_leader(config, store, self._clocks, self._identity, owners)
+        rules = self.policies.current.rules
+        parts = make_queue_parts(config, self.view, self._clocks, rules, self.registry, leader, self._decider, traces)
+        self.core, self.controller, self._journal = parts.core, parts.controller, parts.journal
+        self._compared, self.beside_kueue = parts.compared, parts.beside_kueue
+        self.engine = LiveEngine(self.policies, self._facts, parts.gate, self._measures.watch)
         self._registered = self._make_registered(store) if config.cluster else None
-        self._compared = QueueCore(rules, settings=config.queues, journal=journal) if compares else None
-        self.beside_kueue = BesideKueue(self.view, self._compared, now) if self._compared else None
         self._recorder: Recorder | None = None
         self._listeners: list[Listener] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -210,13 +187,6 @@ class Daemon:
             await asyncio.to_thread(self._traces.close)
         log.info("stopped")
 
-    def _make_leader(self, store: ObjectStore) -> Leader | None:
-        config, clocks, duration = self.config, self._clocks, self.config.lease_seconds
-        times = LeaseTimes(duration, duration * 0.6, duration / 7.5)
-        who = self._identity, config.namespace, LEASE_NAME
-        made = Leader(store, *who, times, clocks.monotonic, clocks.now, self._owners)
-        return made if config.leader_election else None
-
     def _make_registered(self, store: ObjectStore) -> Registered:
         config = self.config
         return Registered(
@@ -231,29 +201,6 @@ class Daemon:
         if self.controller is not None:
             return self.controller.leads
         return self._leader is None or self._leader.leads
-
-    def _make_controller(self) -> Controller:
-        config, clocks = self.config, self._clocks
-        assert self.core is not None
-        role, settings = "follower" if self._leader else "standalone", queue_settings(config)
-        traced = self._traces.round if self._traces is not None else None
-        report = QueueMetrics(self.registry, role, QueueNames(self.view, settings), traced)
-        opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
-        return Controller(self.view, self.core, clocks, report, opted, settings, self._leader)
-
-    def _make_journal(self, *, compares: bool) -> Journal | None:
-        config = self.config
-        if config.journal_folder is None:
-            return None
-        limits = JournalLimits(int(config.journal_megabytes * 2**20), int(config.journal_days))
-        users = None
-        if config.journal_users is UserNames.HASH:
-            key = read_key(config.journal_users_key) if config.journal_users_key else b""
-            users = UserHashes(config.journal_folder, key)
-        writer = JournalWriter(config.journal_folder, limits, users=users)
-        if not compares:
-            return Journal(writer, self._decider, BUDGET)
-        return ComparingJournal(writer, self._decider, BUDGET, ComparisonMetrics(self.registry).record)
 
     def _make_page(self) -> Page:
         """Make the page, and let it hear of reviews; where no queues run here it shows the policies alone."""
@@ -325,7 +272,9 @@ class Daemon:
         self.health.add("policies", readiness.policies(self.policies))
         self.health.add("certificate", readiness.certificate(self.certificate, self._clocks.now, self._certificates))
         here = f"{self.config.release}.{self.config.namespace}"
-        self.health.add("view", readiness.view(self.view, self._kinds, self.params, self.policies, here))
+        self.health.add(
+            "view", readiness.view(self.view, followed_kinds(self.config), self.params, self.policies, here)
+        )
         self.health.add("self-call", self._self_call.condition)
         if self._registered is not None:
             self.health.add("registration", readiness.registration(self._registered))
