@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from binascii import b2a_base64
 from typing import Any, Final
 
@@ -26,9 +27,9 @@ def parse(document: Any) -> Request:
     if not isinstance(document, dict):
         raise BadReview("the body is not a JSON object")
     if (kind := document.get("kind")) != "AdmissionReview":
-        raise BadReview(f'kind is {_shown(kind)}, not "AdmissionReview"')
+        raise BadReview(f'kind is {_shown(kind)}; expected "AdmissionReview"')
     if (version := document.get("apiVersion")) != API_VERSION:
-        raise BadReview(f'apiVersion is {_shown(version)}; only "{API_VERSION}" is supported')
+        raise BadReview(f'apiVersion is {_shown(version)}; expected "{API_VERSION}"')
     raw = document.get("request")
     if not isinstance(raw, dict):
         raise BadReview("the review has no request")
@@ -38,7 +39,7 @@ def parse(document: Any) -> Request:
 def _request(raw: dict[str, Any]) -> Request:
     operation, user = raw.get("operation"), raw.get("userInfo")
     if not isinstance(operation, str) or operation not in OPERATIONS:
-        raise BadReview(f"request.operation is {_shown(operation)}")
+        raise BadReview(f"request.operation is {_shown(operation)}; expected CREATE, UPDATE, DELETE or CONNECT")
     named, listed = raw.get("kind"), raw.get("resource")
     kind, resource = _kind(named, "kind"), _resource(listed, "resource")
     asked, wanted = raw.get("requestKind"), raw.get("requestResource")
@@ -73,7 +74,7 @@ def _string(raw: dict[str, Any], field: str, *, required: bool = False) -> str:
     if type(value) is str and value:
         return value
     if required or (value is not None and value != ""):
-        raise BadReview(f"request.{field} is {_shown(value)}, not a string")
+        raise BadReview(f"request.{field} is {_shown(value)}; expected a string")
     return ""
 
 
@@ -82,9 +83,9 @@ def _object(raw: dict[str, Any], field: str, *, required: bool = False) -> dict[
     if type(value) is dict:
         return value
     if value is not None:
-        raise BadReview(f"request.{field} is {_shown(value)}, not an object")
+        raise BadReview(f"request.{field} is {_shown(value)}; expected an object")
     if required:
-        raise BadReview(f"request.{field} is missing in a {raw.get('operation')} request")
+        raise BadReview(f"request.{field} is required for {raw.get('operation')}")
     return None
 
 
@@ -106,7 +107,10 @@ def _resource(value: Any, field: str) -> GroupVersionResource:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if not isinstance(value, str) else f'"{value}"'
+    """Return a value as the body has it; of an array or an object only what it is."""
+    if isinstance(value, list | dict):
+        return "an array" if isinstance(value, list) else "an object"
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
