@@ -29,7 +29,7 @@ def text(value: object) -> str:
     if not value.strip():
         raise ValueError("must not be empty; give a value or leave it out")
     if "\0" in value:
-        raise ValueError("must not have a NUL character")
+        raise ValueError("must not contain a NUL character")
     return value
 
 

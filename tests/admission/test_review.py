@@ -46,7 +46,10 @@ def test_request_is_read():
         (b"{}", 'kind is null; expected "AdmissionReview"'),
         (b'{"kind":"AdmissionReview"}', "apiVersion is null"),
         (b'{"kind":"AdmissionReview","apiVersion":true}', "apiVersion is true; expected"),
-        (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}', '"admission.k8s.io/v1beta1"; expected "admission.k8s.io/v1"'),
+        (
+            b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}',
+            'v1beta1"; expected "admission.k8s.io/v1"',
+        ),
         (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}', "no request"),
         (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":7}', "no request"),
     ],

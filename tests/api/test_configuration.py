@@ -138,7 +138,7 @@ def test_jobs_beside_sluice_itself_are_never_managed(selector):
         ("fairSharing: {preemptionStrategies: []}", "fairSharing.preemptionStrategies: must be one of "),
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanOrEqualToFinalShare]}", "must be one of "),
         ("integrations: {frameworks: [batch/jobs]}", "integrations.frameworks[0]: 'batch/jobs' is not one of "),
-        ("integrations: {frameworks: [pod, pod]}", "integrations.frameworks: a framework is there twice"),
+        ("integrations: {frameworks: [pod, pod]}", "integrations.frameworks: duplicate framework"),
         ("integrations: {externalFrameworks: [Foo.v1]}", "ernalFrameworks[0]: 'Foo.v1' is not a kind, version and"),
         ("resources: {transformations: [{input: a}, {input: a}]}", "resources.transformations: duplicate input a"),
         ("resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}", "resources: excludeResour"),

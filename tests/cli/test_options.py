@@ -49,14 +49,14 @@ MAY_BE_EMPTY = {("serve", "--state-listen"), ("serve", "--visibility-listen")}
 ANY_TEXT = {("explain", "--policy"), ("test", "--run")}
 """Filters, of which an empty one lets all through."""
 CHECKED = {
-    ("crds", "--kind=Nothing"): "No such kind 'Nothing'. Kinds: ClusterQueue",
-    ("crds", "--kind=Worklod"): "No such kind 'Worklod'. Did you mean 'Workload'?",
+    ("crds", "--kind=Nothing"): 'no such kind "Nothing"; use one of ClusterQueue',
+    ("crds", "--kind=Worklod"): 'no such kind "Worklod"; did you mean "Workload"?',
     ("crds", "--ca-file=good.yaml"): "not a PEM certificate bundle",
     ("register", "--print", "-p", "good.yaml", "--ca-file=good.yaml"): "not a PEM certificate bundle",
-    ("generate", "schema", "--kind=Suit"): "No such kind 'Suit'. Did you mean 'Suite'?",
-    ("lint", "good.yaml", "--only=LIM00X"): "No such code 'LIM00X'. Did you mean 'LIM001'?",
-    ("lint", "good.yaml", "--ignore=nothing"): "No such code 'NOTHING'. Use a code, or a family such as",
-    ("lint", "--explain=x"): "No such code 'x'.",
+    ("generate", "schema", "--kind=Suit"): 'no such kind "Suit"; did you mean "Suite"?',
+    ("lint", "good.yaml", "--only=LIM00X"): 'no such code "LIM00X"; did you mean "LIM001"?',
+    ("lint", "good.yaml", "--ignore=nothing"): 'no such code "NOTHING"; use a code, or a family such as',
+    ("lint", "--explain=x"): 'no such code "x";',
     ("test", "--run=("): "missing )",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--against=nowhere"): "--against nowhere: fatal: not a git",
     ("dry-run", "-p", "good.yaml", "-f", "good.yaml", "--kubeconfig=good.yaml"): "require --live",
@@ -256,8 +256,8 @@ spec:
     [
         (("pln",), "No such command 'pln'. Did you mean 'plan'?"),
         (("get", "queus"), "Did you mean 'queues'?"),
-        (("generate", "schema", "--kind", "Suit"), "Did you mean 'Suite'?"),
-        (("add", "whole-node"), "No policy 'whole-node' in the library. Did you mean 'whole-nodes'?"),
+        (("generate", "schema", "--kind", "Suit"), 'did you mean "Suite"?'),
+        (("add", "whole-node"), 'no policy "whole-node" in the library; did you mean "whole-nodes"?'),
         (("plan", "-o", "jsn"), "Did you mean 'json'?"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",

@@ -97,7 +97,7 @@ def test_no_path_has_a_nul(tmp_path, text):
     """YAML can write one, and no file can be named so."""
     (found,) = problems(tmp_path, f"{text}\n")
     assert found.place.line == 1
-    assert found.message.endswith(": must not have a NUL character")
+    assert found.message.endswith(": must not contain a NUL character")
 
 
 @pytest.mark.parametrize(

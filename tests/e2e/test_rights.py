@@ -11,7 +11,7 @@ pytestmark = pytest.mark.cluster
 ACCOUNT = 'is forbidden: User "system:serviceaccount:sluice-system:sluice" cannot'
 REFUSALS = {
     f'jobs "j" {ACCOUNT} patch resource "jobs/status" in API group "batch" in the namespace "a"': False,
-    f'pods {ACCOUNT} watch resource "pods" in API group "" at the cluster scope; again in 0.4 s': False,
+    f'pods {ACCOUNT} watch resource "pods" in API group "" at the cluster scope; retrying in 0.4 s': False,
     f'workloads {ACCOUNT} escalate resource "workloads" in API group "kueue.x-k8s.io" at the cluster scope': True,
     f'secrets "s" {ACCOUNT} get resource "secrets" in API group "" in the namespace "kube-system"': True,
     f'{ACCOUNT} get path "/logs"': True,

@@ -186,7 +186,7 @@ def test_a_round_of_more_heads_than_one_call_takes_is_one_round(tmp_path):
 def test_nothing_to_compare(tmp_path):
     """A journal without a start is no report."""
     done = Beside(tmp_path).report()
-    assert (done.exit_code, done.stderr) == (3, "sluice journal compare: Kueue admitted nothing in this time\n")
+    assert (done.exit_code, done.stderr) == (3, "sluice journal compare: Kueue admitted nothing in this period\n")
 
 
 @asynccontextmanager

@@ -73,7 +73,12 @@ def suggested(word: str, known: Iterable[str]) -> str:
 
 
 class PathOption(click.Path):
-    """A path that is not empty: an empty one would be this folder."""
+    """A path that is not empty: an empty one would be this folder. A directory is called a folder, as everywhere."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        if not self.file_okay:
+            self.name = "folder"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check the path; what is wrong becomes a usage error."""
@@ -92,10 +97,10 @@ class FolderOption(PathOption):
         """Check the path; what is wrong becomes a usage error."""
         path: Path = super().convert(value, param, ctx)
         if path.is_symlink() and not path.exists():
-            self.fail(f"'{path}' is a link that leads nowhere.", param, ctx)
+            self.fail(f'"{path}" is a broken link', param, ctx)
         there = next(above for above in path.absolute().parents if os.path.exists(above))
         if not there.is_dir():
-            self.fail(f"'{there}' is a file, where a folder is needed.", param, ctx)
+            self.fail(f'"{there}" is a file; expected a folder', param, ctx)
         return path
 
 
@@ -125,7 +130,7 @@ class Made(PathOption):
         """Check the path; what is wrong becomes a usage error."""
         path: Path = super().convert(value, param, ctx)
         if not path.parent.is_dir():
-            self.fail(f"Folder '{path.parent}' does not exist.", param, ctx)
+            self.fail(f'folder "{path.parent}" does not exist', param, ctx)
         return path
 
 
@@ -207,9 +212,9 @@ def rules_option(
     )  # fmt: skip
 
 
-def cluster_options(command: Command, default: str = OWN_CLUSTER) -> Command:
+def cluster_options(command: Command) -> Command:
     """Add `--kubeconfig` and `--context`: which cluster is meant."""
-    told = f"Kubeconfig file.{_default(default)}"
+    told = f"Kubeconfig file.{_default(OWN_CLUSTER)}"
     command = click.option("--context", type=TEXT, metavar="CONTEXT",
                            help="Kubeconfig context.  [default: the current one]")(command)  # fmt: skip
     return click.option("--kubeconfig", type=FILE, help=told)(command)

@@ -43,7 +43,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
         try:
             return await call()
         except Unavailable as error:
-            log.warning("will be retried: %s", error)
+            log.warning("the API server is unavailable; retrying: %s", error)
             await asyncio.sleep(max(SOON, error.after))
 
 

@@ -160,7 +160,7 @@ class Mirror:
             except StoreError as error:
                 after = error.after if isinstance(error, Unavailable) else 0.0
                 self.problem = str(error)
-                log.warning("%s: %s; again in %.1f s", self.gvk, error, max(self._wait, after))
+                log.warning("%s: %s; retrying in %.1f s", self.gvk, error, max(self._wait, after))
                 await self._rest(after)
                 if isinstance(error, NotFound):
                     return

@@ -160,7 +160,7 @@ def test_explain_prints_the_page(run):
 
 def test_an_unknown_code_gets_a_suggestion(run):
     """A misspelt code is answered with the nearest one."""
-    assert "No such code 'LIM01'. Did you mean 'LIM001'?" in run("--explain", "LIM01").stderr
+    assert 'no such code "LIM01"; did you mean "LIM001"?' in run("--explain", "LIM01").stderr
 
 
 def test_pages_are_written(run, tmp_path):

@@ -73,7 +73,7 @@ def test_where_it_goes(settings, options, folder):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("whole-node",), "No policy 'whole-node' in the library. Did you mean 'whole-nodes'?"),
+        (("whole-node",), 'no policy "whole-node" in the library; did you mean "whole-nodes"?'),
         (("xyz-unlike-any",), "`sluice add --list` shows the policies of the library"),
         ((), "no policy given; `sluice add --list` shows the policies of the library"),
     ],

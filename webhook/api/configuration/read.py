@@ -99,7 +99,7 @@ def _amount(reader: Reading, value: Any, path: Path) -> int:
 
 def _weight(reader: Reading, value: Any, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ValueError(f"{value!r} is not a number from 0")
+        raise ValueError("must be a number, 0 or greater")
     return float(value)
 
 
@@ -130,7 +130,7 @@ def _frameworks(reader: Reading, value: Any, path: Path) -> tuple[str, ...]:
     """Read the frameworks; none are the default, as in Kueue."""
     frameworks: tuple[str, ...] = field_readers.items(field_readers.one_of(*_FRAMEWORKS))(reader, value, path)
     if len(set(frameworks)) < len(frameworks):
-        raise ValueError("a framework is there twice")
+        raise ValueError("duplicate framework")
     return frameworks or FRAMEWORKS
 
 

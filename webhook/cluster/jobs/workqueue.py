@@ -109,7 +109,7 @@ class WorkQueue(Generic[Key]):
             except Exception:
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
                 after = min(FIRST_RETRY * 2**failures, LAST_RETRY)
-                log.exception("%s failed; again in %.1f s", key, after)
+                log.exception("%s failed; retrying in %.1f s", key, after)
             finally:
                 self._busy.discard(key)
             if key in self._again:

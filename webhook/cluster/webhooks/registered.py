@@ -71,7 +71,7 @@ def adapted(configuration: Object, hooks: Sequence[Hook], namespace: str) -> Obj
     mutating = dict(CONFIGURATIONS)[gvk_of(configuration)]
     there = {entry["name"]: entry for entry in configuration.get("webhooks") or ()}
     if not there:
-        raise ValueError("it has no entry that says where the server is: run `sluice register`")
+        raise ValueError("no webhook in it has a clientConfig; run `sluice register`")
     first = next(iter(there.values()))
     entries = [_adapted(there.get(hook.name, first), hook, namespace) for hook in hooks if hook.mutating is mutating]
     metadata = configuration["metadata"]

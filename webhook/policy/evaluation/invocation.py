@@ -94,5 +94,5 @@ def unexpected(policy: Policy, error: BaseException, request: Request) -> str:
     """Word an error that no expression may raise: a bug of ours, for the log, and this policy's failure alone."""
     if not isinstance(error, Interrupted):
         told = {"uid": request.uid, "policy": policy.name}
-        log.error("policy %s failed: this is a bug of Sluice", policy.name, exc_info=error, extra=told)
+        log.error("policy %s failed: this is a bug in Sluice", policy.name, exc_info=error, extra=told)
     return f"the policy could not be evaluated: {error}"

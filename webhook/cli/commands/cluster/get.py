@@ -50,7 +50,10 @@ def get(
     kubeconfig: Path | None,
     context: str | None,
 ) -> None:
-    """Show queues, Workloads or flavors of a cluster."""
+    """Show queues, Workloads or flavors of a cluster.
+
+    Exit code 2: the cluster cannot be read, or an object does not exist.
+    """
     inside = None if everywhere or what != "workloads" else namespace or namespace_of(kubeconfig, context)
     found = ask("get", lambda store: read(store, what, inside), kubeconfig, context)
     chosen = [obj for obj in found[what] if not names or obj["metadata"]["name"] in names]

@@ -26,7 +26,10 @@ EXAMPLES: Final = "  sluice requeue train-7b    put it back into its queue, runn
 def requeue(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Put a Workload back into its queue. A running one is evicted first. WORKLOAD is its name or its job's."""
+    """Put a Workload back into its queue. A running one is evicted first. WORKLOAD is its name or its job's.
+
+    Exit code 1: not confirmed, 2: the cluster cannot be used, or the Workload does not exist.
+    """
     inside, answer = namespace or namespace_of(kubeconfig, context), Confirmation(dry_run, yes)
 
     async def do(store: ObjectStore) -> None:

@@ -20,5 +20,8 @@ EXAMPLES: Final = "  sluice resume gpu-queue\n  sluice resume team-a-queue -n te
 def resume(
     queue: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Resume a stopped queue: it admits workloads again."""
+    """Resume a stopped queue: it admits workloads again.
+
+    Exit code 1: not confirmed, 2: the cluster cannot be used, or the queue does not exist.
+    """
     set_stop_policy("resume", (queue, namespace), NONE, Confirmation(dry_run, yes), (kubeconfig, context))

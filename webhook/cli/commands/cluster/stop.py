@@ -26,6 +26,9 @@ def stop(
     queue: str, namespace: str | None, drain: bool, dry_run: bool, yes: bool, kubeconfig: Path | None,
     context: str | None,
 ) -> None:  # fmt: skip
-    """Stop a queue: it admits no workloads until it is resumed."""
+    """Stop a queue: it admits no workloads until it is resumed.
+
+    Exit code 1: not confirmed, 2: the cluster cannot be used, or the queue does not exist.
+    """
     policy = DRAIN if drain else HOLD
     set_stop_policy("stop", (queue, namespace), policy, Confirmation(dry_run, yes), (kubeconfig, context))

@@ -46,7 +46,10 @@ Examples:
 @click.option("--once", is_flag=True, help="Print once and exit.")
 @cluster_options
 def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) -> None:
-    """Show the queues of a cluster and what is pending in them, live."""
+    """Show the queues of a cluster and what is pending in them, live.
+
+    Exit code 2: the cluster cannot be read.
+    """
     console, on_screen = Console(markup=False, highlight=False), sys.stdout.isatty()
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a watch has to say is on the screen
 

@@ -45,6 +45,8 @@ def why(
 
     Prints what its Workload says. Where you may read the queues, the core then decides on a copy of the cluster's
     objects: position, holders, rule and estimate. Nothing is written.
+
+    Exit code 2: the cluster cannot be read, or the job is in no queue.
     """
     inside = namespace or namespace_of(kubeconfig, context)
     told, notes = ask("why", lambda store: explained(store, job, inside, names), kubeconfig, context)

@@ -15,9 +15,10 @@ from rich.table import Table
 from webhook.cli import exits
 from webhook.cli.completions import library_policies
 from webhook.cli.console import Console
-from webhook.cli.option_types import Read, force_option, output_option, suggested, to_option
+from webhook.cli.option_types import Read, force_option, output_option, to_option
 from webhook.cli.repository import FILE, POLICIES, repository
 from webhook.cli.shipped import not_in_own_source
+from webhook.diagnostics import did_you_mean
 from webhook.offline.scaffold.library import LibraryPolicy, copy_policy, described, library
 from webhook.policy.loading.shipped import is_shipped, library_names
 
@@ -33,8 +34,8 @@ def known(name: str) -> str:
     """Read the name of a policy of the library; raises ValueError."""
     if name in library_names():
         return name
-    hint = suggested(name, library_names()) or " `sluice add --list` shows the policies of the library."
-    raise ValueError(f"No policy '{name}' in the library.{hint}")
+    hint = did_you_mean(name, library_names()) or "`sluice add --list` shows the policies of the library"
+    raise ValueError(f'no policy "{name}" in the library; {hint}')
 
 
 @click.command(name="add", epilog=EXAMPLES)

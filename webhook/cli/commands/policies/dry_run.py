@@ -88,7 +88,7 @@ class DryRunInputs:
 @policies_option()
 @rules_option()
 @objects_option()
-@click.option("--against", type=TEXT, metavar="REV|DIRECTORY",
+@click.option("--against", type=TEXT, metavar="REV|FOLDER",
               help="Show only what changes against a git revision or a folder.")  # fmt: skip
 @request_options
 @click.option("--namespace-label", "labels", multiple=True, type=Read("key=value", setting_values.pair),

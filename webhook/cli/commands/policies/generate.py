@@ -13,8 +13,9 @@ import click
 
 from webhook import documents
 from webhook.cli import completions, exits
-from webhook.cli.option_types import GIVEN, TEXT, suggested
+from webhook.cli.option_types import GIVEN, TEXT
 from webhook.cli.repository import repository
+from webhook.diagnostics import did_you_mean
 from webhook.offline.files import read_files
 from webhook.offline.native_policies.generate import native_policies
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds
@@ -83,6 +84,6 @@ def schema(kind: str | None) -> None:
     found = of_files() if kind is None else of_kind(kind)
     if found is None:
         known = sorted({name for _, name in of_kinds()})
-        hint = suggested(kind or "", known) or f" Kinds: {', '.join(known)}."
-        raise click.BadParameter(f"No such kind '{kind}'.{hint}", param_hint="--kind")
+        hint = did_you_mean(kind or "", known) or f"use one of {', '.join(known)}"
+        raise click.BadParameter(f'no such kind "{kind}"; {hint}', param_hint="--kind")
     click.echo(json.dumps(found, indent=1, ensure_ascii=False))

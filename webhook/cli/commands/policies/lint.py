@@ -15,10 +15,10 @@ from webhook.cli import exits
 from webhook.cli.completions import finding_codes
 from webhook.cli.console import Console
 from webhook.cli.inputs import standard_input
-from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option, suggested
+from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option
 from webhook.cli.repository import FILE as REPOSITORY
 from webhook.cli.repository import Repository, repository
-from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError
+from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown, write_whole
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.pages import page, pages
@@ -51,8 +51,8 @@ def _codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     for code in sorted(found):
         if not any(known.startswith(code) for known in BY_CODE):
             families = ", ".join(dict.fromkeys(known.rstrip("0123456789") for known in sorted(BY_CODE)))
-            hint = suggested(code, BY_CODE) or f" Use a code, or a family such as {families}."
-            raise click.BadParameter(f"No such code '{code}'.{hint}")
+            hint = did_you_mean(code, BY_CODE) or f"use a code, or a family such as {families}"
+            raise click.BadParameter(f'no such code "{code}"; {hint}')
     return frozenset(found)
 
 
@@ -60,7 +60,8 @@ def _explain(ctx: click.Context, param: click.Parameter, code: str | None) -> No
     if code is None:
         return
     if code.upper() not in BY_CODE:
-        raise click.BadParameter(f"No such code '{code}'.{suggested(code, BY_CODE)}")
+        hint = did_you_mean(code, BY_CODE) or "docs/findings lists all codes"
+        raise click.BadParameter(f'no such code "{code}"; {hint}')
     click.echo(page(BY_CODE[code.upper()]), nl=False)
     ctx.exit(exits.PASSED)
 

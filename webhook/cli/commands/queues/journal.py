@@ -73,7 +73,7 @@ def journal_command() -> None:
     """Show and replay the queue's past decisions.
 
     FILES are journals that `sluice serve --journal-folder` writes: folders of several replicas, or single files. They
-    are read in the order in which their leaders led.
+    are read in the order of the leaders' epochs.
     """
 
 
@@ -186,7 +186,7 @@ def compare(files: tuple[Path, ...], since: int | None, until: int | None, outpu
         found = [row for row in compared if row and (since or 0) <= row.at]
         waiting = comparison.wanted()
         if not found and not waiting:
-            click.echo("sluice journal compare: Kueue admitted nothing in this time", err=True)
+            click.echo("sluice journal compare: Kueue admitted nothing in this period", err=True)
             sys.exit(exits.NOTHING_TO_RUN)
         for line in _rows(found, waiting) if output == "json" else _report(found, waiting):
             click.echo(line)
@@ -231,7 +231,7 @@ def _reading(paths: Sequence[Path]) -> Iterator[tuple[list[JournalFile], list[Di
     found = journal_files(paths, wrong)
     try:
         if not found and not wrong:
-            click.echo("sluice journal: no journal in these folders", err=True)
+            click.echo("sluice journal: no journal in these paths", err=True)
             sys.exit(exits.NOTHING_TO_RUN)
         if found:
             yield found, wrong

@@ -75,8 +75,8 @@ Examples:
 @files_option()
 @live_options
 @rules_option("names")
-@click.option("--cycles", "most", type=Read("N|until-stable", cycles), default=STABLE, show_default=True,
-              help="Number of cycles to run.")  # fmt: skip
+@click.option("--cycles", "most", type=Read("N|until-stable", cycles), metavar="N|until-stable",
+              default=STABLE, show_default=True, help="Number of cycles to run.")  # fmt: skip
 @click.option("--now", type=TIME, help="Time of the decision (RFC 3339).  [default: now]")
 @output_option("text", "json", "yaml")
 @click.option("--batch", type=ROWS, metavar="FILE",

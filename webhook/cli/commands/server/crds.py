@@ -25,14 +25,14 @@ from webhook.cli.option_types import (
     dry_run_option,
     output_option,
     service_option,
-    suggested,
     to_option,
     url_option,
 )
 from webhook.cluster.webhooks.crds import ApplyResult, apply, migrate
+from webhook.diagnostics import did_you_mean
 from webhook.documents import dump
 
-SERVICE = "sluice-system/sluice"
+SERVICE = "sluice-system/sluice:443"
 HEADER = "# Made by `sluice crds`; change the types in webhook/api/, not this file.\n"
 
 EXAMPLES: Final = """\b
@@ -139,8 +139,8 @@ def _chosen(names: tuple[str, ...], among: tuple[CustomKind, ...], option: str) 
     for name in names:
         if name.lower() not in known:
             kinds = [kind.kind for kind in among]
-            hint = suggested(name, [*kinds, *known]) or f" Kinds: {', '.join(kinds)}."
-            raise click.BadParameter(f"No such kind '{name}'.{hint}", param_hint=option)
+            hint = did_you_mean(name, [*kinds, *known]) or f"use one of {', '.join(kinds)}"
+            raise click.BadParameter(f'no such kind "{name}"; {hint}', param_hint=option)
     wanted = {known[name.lower()].kind for name in names}
     return [k for k in among if k.kind in wanted]
 

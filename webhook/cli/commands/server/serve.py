@@ -110,12 +110,12 @@ Examples:
 @click.option(
     "--keep-registration/--no-keep-registration",
     default=None,
-    help="Keep the rules of the webhook configurations as the policies need them.  [default: no]",
+    help="Keep the webhook rules up to date with the policies.  [default: no]",
 )
 @click.option("--client-ca", type=FILE, help="CA certificates of allowed clients.  [default: all clients]")
 @click.option("--client-names", multiple=True, type=TEXT, metavar="NAME",
               help="Allowed common name of client certificates. Can be repeated.  [default: all]")  # fmt: skip
-@partial(cluster_options, default="the pod's service account, else your own")
+@cluster_options
 @click.option(
     "--cluster/--no-cluster",
     default=None,
@@ -146,7 +146,8 @@ Examples:
 @click.option(
     "--force-delete-after",
     type=NUMBER,
-    help="Seconds that Pods on unreachable nodes get to end, with the gate FailureRecoveryPolicy.  [default: 60]",
+    help="Seconds before Pods on unreachable nodes are force-deleted; "
+    "requires the feature gate FailureRecoveryPolicy.  [default: 60]",
 )
 @click.option(
     "--shutdown-delay", type=NUMBER, help="Seconds that the port stays open after readiness fails.  [default: 0]"
@@ -187,7 +188,10 @@ Examples:
     help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT.  [default: no]",
 )
 def serve(file: Path | None, **options: Any) -> None:
-    """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully."""
+    """Serve the admission webhooks and run the queues. SIGTERM and Ctrl-C shut it down gracefully.
+
+    Exit code 0: it was shut down, 2: it could not start.
+    """
     flags = {name: value for name, value in options.items() if value not in (None, ())}
     told: list[Diagnostic] = []
     config = load(file, os.environ, flags, told)
