@@ -70,7 +70,7 @@ def test_one_that_runs_keeps_its_quota():
         (LABEL, QueueSettings(managed_jobs_namespace_selector={"matchLabels": {"team": "a"}}),
          "namespace n is not selected by managedJobsNamespaceSelector; change its labels or the setting"),
         (LABEL | {"team": "a"}, QueueSettings(managed_jobs_namespace_selector={"matchLabels": {"team": "a"}}), ""),
-        (LABEL, QueueSettings(left_out=("n",)), "namespace n is left out by the setting never"),
+        (LABEL, QueueSettings(left_out=("n",)), "namespace n is excluded by the setting `never`"),
         (LABEL, QueueSettings(left_out=("m",)), ""),
     ],
 )  # fmt: skip

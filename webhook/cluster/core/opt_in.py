@@ -24,7 +24,7 @@ def left_alone(wanted: Labels, settings: QueueSettings | None) -> LeftAlone:
         if any(labels.get(key) != value for key, value in wanted.items()):
             return f"namespace {name} is not managed by Sluice; add the label {how} to the namespace"
         if name in left_out:
-            return f"namespace {name} is left out by the setting never"
+            return f"namespace {name} is excluded by the setting `never`"
         if selected is not None and not selected(labels):
             return f"namespace {name} is not selected by managedJobsNamespaceSelector; change its labels or the setting"
         return ""
