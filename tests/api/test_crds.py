@@ -81,7 +81,7 @@ def test_the_command_prints_one_document_per_kind_and_names_unknown_kinds():
     ]
     wrong = CliRunner().invoke(crds, ["--kind", "nope"])
     assert wrong.exit_code == 2
-    assert "Kinds: ClusterQueue" in wrong.output
+    assert "use one of ClusterQueue" in wrong.output
 
 
 def test_a_kind_in_its_current_version_only_is_not_served_in_the_older():

@@ -293,7 +293,7 @@ FUNCTIONS: Final = (
     _about("hasValue", "Whether it holds a value.", member("optional_hasValue", _OPT_V, (), BOOL, has_value)),
     _about(
         "optional.unwrap",
-        "What the optionals of a list hold.",
+        "The values of the optionals of a list.",
         plain("optional_unwrap", (_OPT_LIST,), _LIST_V, unwrapped),
         unit_cost=False,
     ),
@@ -323,7 +323,7 @@ FUNCTIONS: Final = (
     ),
     _about(
         "orValue",
-        "What an optional holds, or else a given value.",
+        "The value of an optional, or else the given value.",
         member("optional_orValue_value", _OPT_V, (_V,), _V, _never),
         fallback=True,
         unwraps=True,

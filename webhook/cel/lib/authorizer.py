@@ -173,7 +173,7 @@ FUNCTIONS: Final = library(
     Function(
         "path",
         (member("authorizer_path", AUTHORIZER_TYPE, (STRING,), PATH_CHECK_TYPE, path, costs.nominal),),
-        "Begins a check of a path that is no resource: authorizer.path('/healthz').check('get').allowed()",
+        "Begins a check of a non-resource path: authorizer.path('/healthz').check('get').allowed()",
         host=True,
     ),
     Function(

@@ -145,13 +145,13 @@ FUNCTIONS: Final = library(
     Function(
         "prefixLength",
         (member("cidr_prefix_length", CIDR_TYPE, (), INT, lambda value: value.prefix.bits, costs.nominal),),
-        "How many bits of the address count.",
+        "The number of network bits of the address.",
         (("cidr('192.168.0.0/24').prefixLength()", "24"),),
     ),
     Function(
         "masked",
         (member("cidr_masked", CIDR_TYPE, (), CIDR_TYPE, lambda value: CIDR(value.prefix.masked()), costs.nominal),),
-        "The range with the bits that do not count set to zero.",
+        "The range with its host bits set to zero.",
         (("string(cidr('192.168.0.1/24').masked())", "'192.168.0.0/24'"),),
     ),
     Function("string", (plain("cidr_to_string", (CIDR_TYPE,), STRING, str, costs.nominal),)),

@@ -160,7 +160,7 @@ FUNCTIONS: Final = library(
     Function(
         "isGlobalUnicast",
         (member("ip_is_global_unicast", IP_TYPE, (), BOOL, is_global_unicast, costs.nominal),),
-        "Whether an address is a plain one: not loopback, multicast, link-local, unspecified or broadcast.",
+        "Whether an address is global unicast: not loopback, multicast, link-local, unspecified or broadcast.",
         (("ip('192.168.0.1').isGlobalUnicast()", "true"), ("ip('255.255.255.255').isGlobalUnicast()", "false")),
     ),
     Function("string", (plain("ip_to_string", (IP_TYPE,), STRING, str, costs.nominal),)),

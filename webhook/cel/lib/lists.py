@@ -314,7 +314,7 @@ FUNCTIONS: Final = library(
             _open("list_flatten", (list_of(list_of(_T)),), list_of(_T), flat, costs.FLATTENED),
             _open("list_flatten_int", (list_of(DYN), INT), list_of(DYN), flat, costs.FLATTENED),
         ),
-        "The list with the lists in it taken apart, one level or as many as given.",
+        "The list with nested lists flattened, by one level or the given number.",
         (("[[1, 2], [3]].flatten()", "[1, 2, 3]"), ("[[[1]], [[2]]].flatten(2)", "[1, 2]")),
     ),
     Function(

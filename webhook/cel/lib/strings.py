@@ -173,7 +173,7 @@ FUNCTIONS: Final = library(
             member("string_index_of_string", STRING, (STRING,), INT, index_of, costs.WALKED),
             member("string_index_of_string_int", STRING, (STRING, INT), INT, index_of, costs.WALKED),
         ),
-        "Where a part first stands, from an index on where one is given; -1 if nowhere.",
+        "Where a part first occurs, from an index on where one is given; -1 if nowhere.",
         (
             ("'hello mellow'.indexOf('ello')", "1"),
             ("'hello mellow'.indexOf('ello', 2)", "7"),
@@ -228,7 +228,7 @@ FUNCTIONS: Final = library(
     Function(
         "trim",
         (member("string_trim", STRING, (), STRING, trim, costs.KEPT),),
-        "The text without white space at both ends.",
+        "The text without leading and trailing white space.",
         (("' \\ttrim\\n '.trim()", "'trim'"),),
     ),
     Function(

@@ -27,7 +27,7 @@ class SessionView(JsonView, frozen=True):
 
 
 class ChangeNotice(JsonView, frozen=True):
-    """The data of a server-sent event `changed`: which answers are others now."""
+    """The data of a server-sent event `changed`: which answers have changed."""
 
     revision: int
     parts: tuple[Literal["cluster", "queues", "workloads", "policies"], ...]

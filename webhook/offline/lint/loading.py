@@ -42,13 +42,13 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "LOAD003",
         "a kind and its version must be known",
-        "Policies are read in `admissionregistration.k8s.io/v1`, `v1beta1` and `v1alpha1`; of `sluice.dev` it is\n"
+        "Policies are read in `admissionregistration.k8s.io/v1`, `v1beta1` and `v1alpha1`. `sluice.dev` has\n"
         "`v1alpha1`, with the kinds `QueuePolicy`, `PolicyException` and `Suite`.",
     ),
     _row(
         "LOAD004",
         "a policy must be defined once",
-        "Two policies (or two bindings) of one kind and name: only one of them can be in force.",
+        "Two policies (or two bindings) have the same kind and name: only one of them can be in force.",
     ),
     _row(
         "POL001",
@@ -79,7 +79,7 @@ READING: Final[tuple[LintRule, ...]] = (
         "CEL001",
         "an expression must compile",
         "The expression is not valid CEL, uses an unknown name or function, or its types do not match. It is\n"
-        "checked as the API server checks it at 1.36, and the caret is at the place inside the expression.\n"
+        "checked as the API server checks it at 1.36, and the caret marks the place in the expression.\n"
         "`sluice eval` evaluates a single expression.",
     ),
     _row(
@@ -101,7 +101,7 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "RUL004",
         "a rule expression must return the type of its rule point",
-        "Each rule point has one return type. Sort keys need a type that has an order; a map has none.",
+        "Each rule point has one return type. Sort keys need an ordered type; a map is not ordered.",
     ),
     _row(
         "RUL005",
@@ -154,7 +154,7 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "CFG003",
         "a field of Kueue's Configuration should have an effect",
-        "Sluice does not use this field. The finding says why, or what does its work.",
+        "Sluice does not use this field. The finding says why, or what to use instead.",
         Severity.WARNING,
     ),
     _row(

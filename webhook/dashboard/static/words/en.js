@@ -95,7 +95,7 @@ export default {
   inadmissible: "Parked until something changes",
   pendingJobs: (total) => `Pending (${total})`,
   runningJobs: (total) => `Running (${total})`,
-  finishedLately: (total) => `Finished lately (${total})`,
+  finishedLately: (total) => `Recently finished (${total})`,
   hiddenRows: (count) => `${count} more are hidden: no permission.`,
   pendingPages: "Pages of pending jobs",
   runningPages: "Pages of running jobs",
@@ -121,7 +121,7 @@ export default {
   partialHistory: "The history is incomplete: a part of the journal is damaged or was not read in time, or another replica led.",
   noHistory: "Nothing is recorded yet.",
   workloads: "Workloads",
-  waitingTime: "Time that started jobs were pending",
+  waitingTime: "Pending time of started jobs",
   meanWait: "mean",
 
   // Job
@@ -156,7 +156,7 @@ export default {
   created: "Created",
   holdsSince: "Quota reserved",
   life: "Life",
-  noLife: "Nothing is recorded of this job.",
+  noLife: "Nothing is recorded for this job.",
   lifeFromMemory: "Recorded by this replica since it started; a journal would go back further.",
   doing: { waits: "pending", checks: "admission checks", runs: "running" },
   spanTold: (what, duration) => `${what} for ${duration}`,
@@ -189,9 +189,9 @@ export default {
   },
   reasons: {
     WaitingForQuota: "Waiting for quota", WaitingForPreemptedWorkloads: "Waiting for preempted workloads to end",
-    ExceedsMaxQuota: "Larger than its queue can ever give", NoMatchingFlavor: "No flavor fits", Misconfigured: "The queue is not set up",
+    ExceedsMaxQuota: "Larger than its queue can ever give", NoMatchingFlavor: "No flavor fits", Misconfigured: "Misconfigured",
     Suspended: "The queue is stopped", PendingEvaluation: "Not considered yet", BehindHead: "Behind the head of a strict queue",
-    Backoff: "Waiting for its next try", WaitingForPodsReady: "Waiting until other jobs' pods are ready",
+    Backoff: "Waiting to be retried", WaitingForPodsReady: "Waiting until other jobs' pods are ready",
     DeniedByRule: "Denied by a rule", RuleFailed: "A rule failed", ChecksPending: "Waiting for admission checks",
   },
   points: {
@@ -235,7 +235,7 @@ export default {
   noRules: "No rules are named: the defaults apply.",
   exceptions: "Exceptions",
   noExceptions: "There are no exceptions.",
-  exceptFrom: "From",
+  exceptFrom: "Exempts from",
   namespaces: "Namespaces",
   because: "Reason",
   endsAt: "Ends",

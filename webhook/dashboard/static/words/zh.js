@@ -189,7 +189,7 @@ export default {
   },
   reasons: {
     WaitingForQuota: "等待配额", WaitingForPreemptedWorkloads: "等待被抢占的工作负载结束",
-    ExceedsMaxQuota: "超过队列的上限", NoMatchingFlavor: "没有合适的资源规格", Misconfigured: "队列配置不完整",
+    ExceedsMaxQuota: "超过队列的上限", NoMatchingFlavor: "没有合适的资源规格", Misconfigured: "配置有误",
     Suspended: "队列已停止", PendingEvaluation: "尚未评估", BehindHead: "排在严格队列的队首之后",
     Backoff: "等待重试", WaitingForPodsReady: "等待其他作业的 Pod 就绪",
     DeniedByRule: "被规则拒绝", RuleFailed: "规则执行失败", ChecksPending: "等待准入检查",

@@ -113,8 +113,8 @@ def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
     """Lint runs each policy on ordinary objects, to find expressions that fail and mutations that are not idempotent
     (CEL016, CEL017, MUT002 to MUT005). If a policy needs more than 20,000 cost units for one expression on a small
     object, or twice as many in total, lint stops testing it, and those rules do not check it. The limit is in cost
-    units, so it is the same on every machine. Lint also stops after five seconds of processor time: to compare lists
-    that contain the same list many times costs few units, but may take hours.
+    units, so it is the same on every machine. Lint also stops after five seconds of processor time: comparing
+    lists that contain the same list many times costs few units, but may take hours.
     """
     trial = trial_of(context)
     for policy in context.bundle.policies:

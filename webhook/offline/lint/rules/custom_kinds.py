@@ -138,8 +138,9 @@ def rules_compile(context: LintContext) -> Iterator[Finding]:
 def rules_fit(context: LintContext) -> Iterator[Finding]:
     """The API server estimates the cost of a rule from the bounds of its schema, multiplied by the number of such
     values in an object. It rejects the CustomResourceDefinition above 10,000,000 units for one rule, or 100,000,000 for
-    all rules of a version. A value without a bound counts as large as fits into a request of 3 MiB. Set `maxItems` of
-    lists, `maxProperties` of maps and `maxLength` of strings, or move the rule below the list it iterates over.
+    all rules of a version. An unbounded value counts as the largest that fits into a 3 MiB request. Set
+    `maxItems` of lists, `maxProperties` of maps and `maxLength` of strings, or move the rule below the list it iterates
+    over.
     """
     for version in versions(context):
         total = min(sum(version.costs.values()), MOST)

@@ -38,7 +38,7 @@ def _values(context: LintContext) -> Iterator[tuple[Subject, Path, str, str, Any
 
 @rule("LIM001", Severity.ERROR, "an extended resource must be a whole number")
 def whole_units(context: LintContext) -> Iterator[Finding]:
-    """Extended resources such as `nvidia.com/gpu` exist in whole units only: no pod can ask for half a GPU.
+    """Extended resources such as `nvidia.com/gpu` exist in whole units only: no pod can request half a GPU.
 
     The API server accepts a LimitRange with `min: {nvidia.com/gpu: 0.5}` without an error:
     a container that follows it is rejected later, with a message that does not name the LimitRange.
@@ -97,7 +97,7 @@ def quantities(context: LintContext) -> Iterator[Finding]:
 
 @rule("LIM004", Severity.ERROR, "min <= defaultRequest <= default <= max")
 def in_order(context: LintContext) -> Iterator[Finding]:
-    """The four values of a resource must rise in this order, or the API server rejects the LimitRange. A `default`
+    """The four values of a resource must be in ascending order, or the API server rejects the LimitRange. A `default`
     above `max` would make every container without a limit invalid.
     """
     for subject, path, item in _items(context):

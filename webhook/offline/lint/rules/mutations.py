@@ -126,7 +126,7 @@ def _is_typed(node: Node) -> TypeGuard[CreateStruct]:
 @rule("MUT002", Severity.ERROR, "a mutation must be idempotent")
 def idempotent(context: LintContext) -> Iterator[Finding]:
     """A mutation may run more than once on an object: by reinvocation, on the next update, or in a pod whose template
-    was already patched. Run on its own result it must change nothing. Check for the item before adding it:
+    was already patched. Applied to its own result, it must change nothing. Check for the item before adding it:
     `object.spec.?tolerations.orValue([]).exists(t, ...) ? [] : [JSONPatch{...}]`.
     """
     runner = trial_of(context)
@@ -144,8 +144,8 @@ def idempotent(context: LintContext) -> Iterator[Finding]:
 
 @rule("MUT003", Severity.ERROR, "mutations must not undo each other")
 def fights(context: LintContext) -> Iterator[Finding]:
-    """Two policies write different values to the same field: the last one to run wins, and each update starts it
-    again. Set the field in one policy only, or skip it in one of them if it is already set.
+    """Two policies write different values to the same field: the last one to run wins, and every update repeats
+    the conflict. Set the field in one policy only, or skip it in one of them if it is already set.
     """
     yield from (finding for code, finding in _pairs(context) if code == "MUT003")
 

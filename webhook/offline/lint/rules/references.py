@@ -25,7 +25,7 @@ _PARAMS: Final = re.compile(r"(?<![\w.'\"])params\b(?!['\"])")
 @rule("REF001", Severity.ERROR, "a policy must have a binding")
 def unbound(context: LintContext) -> Iterator[Finding]:
     """A policy without a binding is stored but never evaluated. For policies whose bindings are written elsewhere, use
-    `sluice lint --library`: it says in one line how many there are.
+    `sluice lint --library`: it reports their number in one line.
     """
     for policy in policies(context):
         if policy.name and not bindings_of(context, policy):
@@ -192,7 +192,7 @@ def _shipped() -> frozenset[str]:
 
 @rule("REF008", Severity.ERROR, "paramRef must set either name or selector")
 def params_by_both(context: LintContext) -> Iterator[Finding]:
-    """`paramRef` sets either `name` or `selector`, and `parameterNotFoundAction`: Allow or Deny."""
+    """Set exactly one of `name` and `selector`, and `parameterNotFoundAction` to Allow or Deny."""
     for binding in context.of(GROUP, *BINDINGS):
         ref = binding.map("spec", "paramRef")
         path: Path = ("spec", "paramRef")

@@ -133,7 +133,7 @@ def leases(context: LintContext) -> Iterator[Finding]:
 def own_objects(context: LintContext) -> Iterator[Finding]:
     """A policy that matches Sluice's own kinds, or the Workloads that it writes, runs on every write of Sluice itself.
     When it denies or fails, jobs stop starting, and the rule file that would fix it may be denied as well. To check
-    what others write, leave out the field manager `sluice` by a match condition.
+    what others write, exclude the field manager `sluice` with a match condition.
     (Kubernetes exempts policies, their bindings and webhook registrations.)
     """
     for policy in policies(context):

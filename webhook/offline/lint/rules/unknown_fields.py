@@ -123,7 +123,7 @@ def unknown_fields(context: LintContext) -> Iterator[Finding]:
     mutation sets it in `Object{...}`, and the API server rejects or drops it. The kinds are those of `matchConstraints`
     and `paramKind` that are built into Kubernetes or have a CustomResourceDefinition in the files; with
     `sluice.dev/expand` the object is a Pod. Fields of maps and of unknown kinds are not checked.
-    A field that the policy only asks for, by `has` or `?.`, is a warning: it may be one of another version.
+    A field that is only tested with `has` or `?.` gives a warning: it may exist in another version.
     """
     for policy, expression, wrong in misspelt(context):
         finding = policy.finding(

@@ -24,8 +24,8 @@ _SENDER: Final = "request.userInfo"
 def user_by_hand(context: LintContext) -> Iterator[Finding]:
     """Rules that read `workload.user`, or the usage of a user, take the user from the annotation `sluice.dev/user` of
     the job. Users can write another name there to avoid their limits. A policy must set the annotation from
-    `request.userInfo`; the shipped `policies/job-user` does, and denies later changes. Lint rules together with the
-    policies that are in force with them.
+    `request.userInfo`; the shipped `policies/job-user` does, and denies later changes. Lint the rules together with
+    the policies that are in force with them.
     """
     if _is_set_by_a_policy(context.bundle):
         return
