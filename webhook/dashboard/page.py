@@ -36,7 +36,7 @@ from webhook.store.objects import Object
 class Page:
     """Told of objects, verdicts and reloads as they come; `app` answers. `clock` is in seconds.
 
-    With `login` a reader has to show a token, and sees what the API server lets him get; without one, everything.
+    With `login` a reader has to show a token, and sees what the API server lets them get; without one, everything.
     `plain` says that it is for this machine alone, without TLS.
     `counts` says that nobody else keeps the counts of workloads up to date.
     """

@@ -52,7 +52,7 @@ class ResourceOperation:
 
 
 Fields = tuple[str, str, str, str, str, GroupVersionResource | None]
-"""What a Target is made of: a key that costs little to make for each request."""
+"""What a ResourceOperation is made of: a key that costs little to make for each request."""
 
 
 def fields_of(request: Request) -> Fields:
@@ -162,7 +162,7 @@ class MatchResources:
 
 @dataclass(frozen=True, slots=True)
 class RequestMatcher:
-    """What is left of a Match for requests of one kind. Empty `rules` hold."""
+    """What is left of a MatchResources for requests of one kind. Empty `rules` hold."""
 
     rules: tuple[ResourceRule, ...]
     excludes: tuple[ResourceRule, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.queue.decisions import Admitted, Pending, Preempted
+from webhook.queue.decisions import Admitted, Preempted
 
 
 class Reporter:
@@ -21,9 +21,6 @@ class Reporter:
 
     def preempted(self, decision: Preempted) -> None:
         """Called for each preemption."""
-
-    def skipped(self, decision: Pending) -> None:
-        """Called when a head was considered and not admitted."""
 
 
 SILENT = Reporter()

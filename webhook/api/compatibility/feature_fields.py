@@ -9,10 +9,10 @@ from webhook.api.compatibility.feature import Sign
 _PREFIX: Final = "kueue.x-k8s.io/"
 
 
-def by_annotation(of: str, *names: str, value: str = "") -> tuple[Sign, ...]:
+def by_annotation(of: str, *names: str) -> tuple[Sign, ...]:
     """Return a sign for each annotation of Kueue, of a job or of the template of a pod set."""
     where = ("template", "metadata") if of == "podSet" else ("metadata",)
-    return tuple(Sign(of, (*where, "annotations", _PREFIX + name), value) for name in names)
+    return tuple(Sign(of, (*where, "annotations", _PREFIX + name)) for name in names)
 
 
 def by_configuration(*path: str) -> tuple[Sign, ...]:

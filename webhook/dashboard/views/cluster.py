@@ -48,7 +48,7 @@ def column_rows(columns: Mapping[FlavorResource, int]) -> tuple[FlavorColumn, ..
 def cluster_view(
     sources: Sources, wanted: Callable[[QuotaNode], bool] | None = None, offset: int = 0, limit: int = LIMIT
 ) -> Pass[ClusterView]:
-    """Yield the nodes that are wanted, with the cohorts above them; None wants all."""
+    """Return, in steps, the nodes that are wanted, with the cohorts above them; None wants all."""
     state, revision, now = sources.state, sources.revision, sources.now()
     columns, tallies = columns_of(state), (yield from tallies_of(state, sources.counts, list(state.by_queue)))
     nodes: list[QuotaNode] = []
@@ -102,7 +102,7 @@ def amounts_in(tree: Tree) -> TreeAmounts:
 def tree_rows(
     state: State, tree: Tree, columns: Mapping[FlavorResource, int], tallies: Mapping[str, QueueTally]
 ) -> Pass[list[QuotaNode]]:
-    """Yield all nodes of a tree, a cohort before what is in it."""
+    """Return, in steps, all nodes of a tree, a cohort before what is in it."""
     amounts = amounts_in(tree)
     yield
     below = _sums(tree, tallies)

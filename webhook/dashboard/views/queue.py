@@ -37,7 +37,7 @@ class QueuePast:
 
 
 def queue_view(sources: Sources, name: str, wanted: Wanted, sees: Sees, past: QueuePast) -> Pass[QueueView | None]:
-    """Yield a queue with the part of its lists that is wanted; None where there is none of this name."""
+    """Return, in steps, a queue with the part of its lists that is wanted; None where there is none of this name."""
     state = sources.state
     queue = state.by_queue.get(name)
     node = queue_node(state, sources.counts, name)
@@ -75,7 +75,7 @@ def _running(made: Rows, queue: PendingQueue, wanted: Wanted, shown: Callable[[E
 
 
 def waiting_keys(sources: Sources, name: str, wanted: Wanted, sees: Sees) -> Pass[list[str]]:
-    """Yield the pending workloads of the same part of a queue's list, as `namespace/name`."""
+    """Return, in steps, the pending workloads of the same part of a queue's list, as `namespace/name`."""
     queue = sources.state.by_queue.get(name)
     if queue is None:
         return []

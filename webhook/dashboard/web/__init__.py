@@ -1,1 +1,1 @@
-"""The edge: who reads, what he asks for, and the routes that answer."""
+"""The edge: who reads, what they ask for, and the routes that answer."""

@@ -1,4 +1,4 @@
-"""Who reads, and what he may see: tokens and rights are the API server's to judge (TokenReview, SubjectAccessReview).
+"""Who reads, and what they may see: tokens and rights are the API server's to judge (TokenReview, SubjectAccessReview).
 
 Answers are remembered for a while, apart from those that policies ask for, so that no reader pushes one of those out.
 """
@@ -30,14 +30,14 @@ LASTS: Final = 3600.0
 """Seconds after which one has to log in again: a token may be taken back."""
 SESSIONS: Final = 1000
 OWN_SESSIONS: Final = 20
-"""Of one person: who logs in more often ends his own oldest session, and nobody else's."""
+"""Of one reader: logging in more often ends their own oldest session, and no one else's."""
 LONGEST: Final = 16 * 1024
 """Bytes of a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """A person as the API server names him; `anybody` is who reads where there is no login, and sees everything."""
+    """A reader as the API server names them; `anybody` is one where there is no login, who sees everything."""
 
     user: str = ""
     uid: str = ""
@@ -117,7 +117,7 @@ def _check(reader: PageReader, resource: str, namespace: str, group: str = KUEUE
 
 
 class Sessions:
-    """Who is logged in, by the secret of his cookie. Tokens are not kept."""
+    """Who is logged in, by the secret of their cookie. Tokens are not kept."""
 
     def __init__(self, store: ObjectStore, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock

@@ -80,11 +80,11 @@ class Views:
         found = await self.found(reader, namespace, name, query)
         key = f"{namespace}/{found['metadata']['name']}"
         entry = self.sources.state.entries.get(key)
-        line = entry.pending_queue if entry is not None else None
-        if entry is None or line is None or entry.status != Status.WAITING:
+        pending_queue = entry.pending_queue if entry is not None else None
+        if entry is None or pending_queue is None or entry.status != Status.WAITING:
             return StartRow(key)
-        sees = await self._sees(reader, line.queue.name)
-        (row,) = await self._start_rows(line.queue.name, [key], sees)
+        sees = await self._sees(reader, pending_queue.queue.name)
+        (row,) = await self._start_rows(pending_queue.queue.name, [key], sees)
         return row
 
     async def _start_rows(self, queue: str, keys: list[str], sees: Sees) -> list[StartRow]:
@@ -102,8 +102,8 @@ class Views:
         metadata = found["metadata"]
         own = f"{namespace}/{metadata['name']}"
         entry = self.sources.state.entries.get(own)
-        line = entry.pending_queue if entry is not None else None
-        sees = await self._sees(reader, line.queue.name if line is not None else "")
+        pending_queue = entry.pending_queue if entry is not None else None
+        sees = await self._sees(reader, pending_queue.queue.name if pending_queue is not None else "")
         shown = await self._sees_job(reader, found)
         past = await self.past.life(own)
         recorded = Recorded(self.lives, shown, past, self.past.source)
@@ -138,7 +138,7 @@ class Views:
         return policies_view(self.sources, self.log)
 
     async def may(self, reader: PageReader) -> tuple[Part, ...]:
-        """Name what a reader sees besides the queues and jobs of his namespaces."""
+        """Name what a reader sees besides the queues and jobs of their namespaces."""
         everything, policies = await self.access.may(reader, "clusterqueues"), await self._reads_policies(reader)
         return (*(("cluster", "simulate") if everything else ()), *(("policies",) if policies else ()))
 
@@ -154,10 +154,10 @@ class Views:
 
     async def _sees(self, reader: PageReader, queue: str) -> Sees:
         """Return whose workloads the reader may see in a queue's tree, which may hold its quota; empty: in all."""
-        line = self.sources.state.by_queue.get(queue)
-        if line is None:
+        pending_queue = self.sources.state.by_queue.get(queue)
+        if pending_queue is None:
             return await self.sees_around(reader, set(self.sources.state.by_queue))
-        return await self.sees_around(reader, {node.name for node in line.node.tree.nodes if node.is_queue})
+        return await self.sees_around(reader, {node.name for node in pending_queue.node.tree.nodes if node.is_queue})
 
     async def _queues(self, reader: PageReader) -> frozenset[str] | None:
         """Name the ClusterQueues that a reader may see; None: all.

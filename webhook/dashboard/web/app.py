@@ -81,7 +81,7 @@ class DashboardApp:
         return response
 
     def refuse(self, error: StatusError) -> web.Response:
-        """Answer what gets no answer."""
+        """Return the error response."""
         if isinstance(error, FieldError):
             cause = {"field": error.field, "message": str(error)}
             body = {"kind": "Status", "code": error.status, "message": str(error), "details": {"causes": [cause]}}

@@ -30,14 +30,14 @@ class StaticFile:
     tag: str
 
 
-def static_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
+def static_files() -> dict[str, StaticFile]:
     """Read the files of the page, by their path below `/ui/`; `index.html` is the page itself."""
     found = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(FOLDER.rglob("*")):
         if path.is_file() and (kind := TYPES.get(path.suffix)) is not None:
             body = path.read_bytes()
             file = StaticFile(body, kind, f'"{hashlib.sha256(body).hexdigest()[:16]}"')
-            found[f"static/{path.relative_to(folder).as_posix()}"] = file
+            found[f"static/{path.relative_to(FOLDER).as_posix()}"] = file
     if (index := found.get("static/index.html")) is not None:
         found[""] = index
     return found

@@ -37,7 +37,7 @@ JOBS: Final = 2000
 
 @dataclass(slots=True)
 class LongWork:
-    """Does one thing at a time; whoever comes meanwhile is asked to come again. `stop` ends what is under way."""
+    """Runs at most one what-if or simulation at a time; further requests get 429. `stop` ends the one that runs."""
 
     views: Views
     _stopped: bool = field(default=False, init=False)

@@ -62,7 +62,7 @@ def lists(query: Query) -> Wanted:
 
 
 def wish(query: Query, gpu: str) -> Wish:
-    """Read what is to be otherwise of a workload; `gpu` is the resource by which its GPUs go."""
+    """Read the changes to try; `gpu` is the resource that the workload's GPUs are requested as."""
     resource = text(query, "resource") or gpu
     asked = query.get("gpus", "")
     if asked and not resource:

@@ -33,7 +33,7 @@ class Simulations:
         self._child: Process | None = None
 
     async def run(self, task: SimulationTask) -> BothSeries:
-        """Run a task to its end. Raises Refused, RuntimeError where the child ends too early."""
+        """Run a task to its end. Raises CannotSimulate, RuntimeError where the child ends too early."""
         self.done = 0.0
         command = [sys.executable, "-P", "-m", "webhook.dashboard.web.simulation_worker"]
         path = os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH"))))

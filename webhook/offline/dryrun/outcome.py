@@ -12,6 +12,8 @@ from webhook.diagnostics import Place
 from webhook.queue.decisions import Reason
 
 NOWHERE: Final = Place("")
+CONTEXT: Final = 2
+"""Lines of a diff around each change."""
 
 
 class OutcomeState(StrEnum):
@@ -95,7 +97,7 @@ class ObjectOutcome:
         return diff_of(self.before, self.after)
 
 
-def diff_of(before: Any, after: Any, context: int = 2) -> list[str]:
+def diff_of(before: Any, after: Any) -> list[str]:
     """Return the lines of a unified diff between two values as YAML."""
     old, new = (documents.dump(value).splitlines() for value in (before, after))
-    return list(unified_diff(old, new, n=context, lineterm=""))[2:]
+    return list(unified_diff(old, new, n=CONTEXT, lineterm=""))[2:]

@@ -51,7 +51,7 @@ class PolicyHead:
 
 @dataclass(frozen=True, slots=True)
 class BundleRest:
-    """What of a bundle is not policies, and the lines of the files, which the documents of all share.
+    """The parts of a bundle other than its policies, and the source lines that its documents share.
 
     `webhooks` are those that the API server has to call for its policies.
     """

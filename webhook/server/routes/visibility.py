@@ -70,7 +70,7 @@ class VisibilityApp:
             return self.refuse(StatusError("internal error: see Sluice's log", 500, "internal"))
 
     def refuse(self, error: StatusError) -> web.Response:
-        """Answer what gets no summary."""
+        """Count the failure, and return the error response."""
         self.metrics.failures[error.kind] += 1
         return status_response(error.status, str(error))
 
