@@ -18,8 +18,8 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.pending_message import sentence_of
 from webhook.api.snapshot.reader import Reader
-from webhook.jobs.describe import at
 from webhook.jobs.job import Job
+from webhook.kube.fields import at
 from webhook.queue.cycle.nominate import refuse
 from webhook.queue.flavors.request_plan import make_plan
 from webhook.queue.forecast import Bounds, forecast

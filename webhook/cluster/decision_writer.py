@@ -48,9 +48,9 @@ from webhook.cluster.workloads.events import (
     tell_preempted,
     tell_ready,
 )
-from webhook.jobs.describe import at
 from webhook.jobs.finish import Finish
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.queue.decisions import Admitted, Evicted, Preempted
 from webhook.store.errors import Refused, StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of

@@ -16,8 +16,8 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import NODE
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
-from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
+from webhook.kube.fields import at
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of

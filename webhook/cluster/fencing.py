@@ -19,8 +19,8 @@ from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.pace import Pass, in_slices
 from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import at
 from webhook.kube.conditions import holds
+from webhook.kube.fields import at
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable
 from webhook.store.objects import Object, version_of
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from webhook.jobs.job import Job, JobKind, JobPodSet, Path, Template
 from webhook.jobs.kinds import BY_KIND
+from webhook.kube.fields import at
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY: Final = "kueue.x-k8s.io/priority-class"
@@ -171,15 +172,6 @@ def suspended(obj: dict[str, Any], kind: JobKind) -> bool | None:
         return None
     gates = at(obj, ("spec", "schedulingGates"))
     return isinstance(gates, list) and any(isinstance(g, dict) and g.get("name") == kind.gate for g in gates)
-
-
-def at(obj: Any, path: tuple[str, ...]) -> Any:
-    """Return the value at a path of keys, None if there is none."""
-    for step in path:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(step)
-    return obj
 
 
 def _map(obj: dict[str, Any], field: str) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.jobs.counts import ray_workers
-from webhook.jobs.describe import at, row_of
+from webhook.jobs.describe import row_of
 from webhook.jobs.job import Job
+from webhook.kube.fields import at
 
 ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 """The annotation that makes a job elastic ("true"), and the scheduling gate of its pods."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 
 _GOOD: Final = frozenset({"Complete", "Completed", "Succeeded"})
 _BAD: Final = frozenset({"Failed"})

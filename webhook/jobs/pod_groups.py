@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.jobs.describe import POD_FINALIZER, at, describe, suspended
+from webhook.jobs.describe import POD_FINALIZER, describe, suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job, JobPodSet
 from webhook.kube.conditions import holds
+from webhook.kube.fields import at
 
 GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.jobs.counts import number
-from webhook.jobs.describe import at
 from webhook.jobs.job import Job
 from webhook.kube.conditions import holds
+from webhook.kube.fields import at
 
 _RUNNING: Final = "Running"
 """The condition of the kubeflow kinds for all replicas running."""

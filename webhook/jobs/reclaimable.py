@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from webhook.jobs import counts
-from webhook.jobs.describe import at
 from webhook.jobs.job import Job
+from webhook.kube.fields import at
 
 
 def reclaimable(obj: dict[str, Any], described: Job) -> dict[str, int] | None:

@@ -11,8 +11,8 @@ from tests.patience import PATIENCE, until
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.kinds import ADMISSION_CHECK, WORKLOAD
 from webhook.cluster.api.live_store import LiveStore
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 
 pytestmark = pytest.mark.cluster
 NOW = "2026-01-01T00:00:00Z"

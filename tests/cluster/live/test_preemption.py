@@ -10,7 +10,7 @@ from tests.patience import PATIENCE, until
 from webhook.api.crds.definitions import definitions
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind
 
 POD = GroupVersionKind("", "v1", "Pod")

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.jobs.describe import at, describe
+from webhook.jobs.describe import describe
 from webhook.jobs.finish import finish_of
+from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound
 from webhook.store.objects import EventType, Object, ObjectStore, key_of

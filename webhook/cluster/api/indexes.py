@@ -13,10 +13,11 @@ from typing import Any, Final
 import orjson
 
 from webhook.cluster.api.kinds import NODE, WORKLOAD
-from webhook.jobs.describe import QUEUE, at
+from webhook.jobs.describe import QUEUE
 from webhook.jobs.elastic import SLICE, annotation
 from webhook.jobs.pod_groups import GROUP, group_of
 from webhook.jobs.pod_parents import parent_of
+from webhook.kube.fields import at
 from webhook.kube.gvk import POD
 from webhook.store.mirror import Index, Trim
 from webhook.store.objects import Object

@@ -18,8 +18,8 @@ from webhook.cluster.api.kinds import (
     WORKLOAD,
     WORKLOAD_CLASS,
 )
-from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of
+from webhook.kube.fields import at
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.store.objects import Object
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 
 Items = list[dict[str, Any]]
 

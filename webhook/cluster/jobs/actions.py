@@ -24,11 +24,12 @@ from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD, WAITING
-from webhook.jobs.describe import at, suspended
+from webhook.jobs.describe import suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
+from webhook.kube.fields import at
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound, Refused
 from webhook.store.objects import Object, key_of, uid_of

@@ -23,7 +23,7 @@ from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.managed import lost_job
 from webhook.cluster.jobs.steps import TERMINATION, gone, may_start
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import at, prebuilt_of, queue_of
+from webhook.jobs.describe import prebuilt_of, queue_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.pod_groups import (
     FAST,
@@ -42,6 +42,7 @@ from webhook.jobs.pod_groups import (
     waits,
 )
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.store.objects import Object, uid_of
 
 Told = tuple[bool, str, str]

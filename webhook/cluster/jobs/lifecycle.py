@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.jobs.describe import at
 from webhook.kube.conditions import holds
+from webhook.kube.fields import at
 from webhook.store.objects import Object
 
 

@@ -11,7 +11,7 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import JOB_UID_LABEL, workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, PARENTS, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.jobs.describe import at, describe, is_held
+from webhook.jobs.describe import describe, is_held
 from webhook.jobs.elastic import is_elastic, scaled
 from webhook.jobs.job import Job
 from webhook.jobs.kinds import KINDS
@@ -19,6 +19,7 @@ from webhook.jobs.owners import admits, controller_of, is_external, stand_in
 from webhook.jobs.pod_groups import group_of
 from webhook.jobs.pod_parents import is_shaped, parent_of
 from webhook.jobs.train_job import RUNTIME
+from webhook.kube.fields import at
 from webhook.kube.gvk import NAMESPACE, POD, GroupVersionKind, gvk_of, split_api_version
 from webhook.store.objects import ALL, Object, has_labels, key_of, uid_of
 

@@ -26,12 +26,13 @@ from webhook.cluster.workloads.conditions import (
     QUOTA_RESERVED,
     without_quota,
 )
-from webhook.jobs.describe import at, describe
+from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import group_of, is_over, is_running, waits
 from webhook.jobs.pod_parents import PodGroup, groups_of, is_left, joined
 from webhook.kube.conditions import holds
+from webhook.kube.fields import at
 from webhook.kube.gvk import POD
 from webhook.store.objects import Object, key_of, uid_of
 

@@ -14,10 +14,10 @@ from webhook.api.job_to_workload import STOPPED
 from webhook.api.requests import asks_more, pod_requests, requests_of_pod_sets
 from webhook.cluster.jobs.steps import went
 from webhook.cluster.workloads.admission_checks import states_of
-from webhook.jobs.describe import at
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job, JobPodSet, Path
 from webhook.jobs.pod_groups import ROLE
+from webhook.kube.fields import at
 from webhook.store.errors import Refused
 from webhook.store.objects import Object, copy_json
 

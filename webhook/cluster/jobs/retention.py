@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.workloads.conditions import DEACTIVATES, EVICTED
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.store.objects import Object
 
 

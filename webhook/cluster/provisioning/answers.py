@@ -8,8 +8,8 @@ from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryS
 from webhook.cluster.provisioning.requests import attempt_of, template_name
 from webhook.cluster.workloads.admission_checks import PENDING, READY, REJECTED, RETRY
 from webhook.cluster.workloads.conditions import ADMITTED
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
 
 INACTIVE: Final = "the check is not active"

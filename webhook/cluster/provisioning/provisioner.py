@@ -25,9 +25,9 @@ from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, i
 from webhook.cluster.provisioning.requests import CONTROLLER, attempt_of, config_of, last, made, owner_reference, wanted
 from webhook.cluster.workloads.admission_checks import PENDING, READY, states_of
 from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED
-from webhook.jobs.describe import at
 from webhook.jobs.owners import controller_of
 from webhook.kube.conditions import conditions_of, holds, same, with_condition
+from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import AlreadyExists, NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of, uid_of

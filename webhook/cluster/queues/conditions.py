@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.api.snapshot.quota import check_is_active
 from webhook.cluster.workloads.pending_status import is_stopped
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
 
 _NO: Final = "Can't admit new workloads"

@@ -20,8 +20,8 @@ from webhook.cluster.workloads.conditions import (
     cluster_queue_of,
 )
 from webhook.cluster.workloads.pending_status import gate_of, is_active
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
 
 FlavorResource = tuple[str, str]

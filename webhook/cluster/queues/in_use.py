@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.queues.status import QueueCount
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
 
 

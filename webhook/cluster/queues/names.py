@@ -9,7 +9,7 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.kinds import LOCAL_QUEUE
 from webhook.cluster.api.view import View
 from webhook.cluster.workloads.events import cohorts_above
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 from webhook.kube.selectors import compile_selector
 
 

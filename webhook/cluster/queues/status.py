@@ -16,8 +16,8 @@ from webhook.cluster.pace import Pass
 from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.cluster.queues.counts import FlavorResource, Waits, WorkloadCount, WorkloadCounts
 from webhook.cluster.workloads.pending_status import is_stopped
-from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, with_condition
+from webhook.kube.fields import at
 from webhook.queue.model import History
 from webhook.queue.quota.shares import CurrentShares
 from webhook.store.objects import Object, key_of

@@ -26,12 +26,12 @@ from webhook.cluster.workloads.conditions import (
     cluster_queue_of,
     run_time,
 )
-from webhook.jobs.describe import at
 from webhook.jobs.elastic import ELASTIC, SLICE, annotation
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.owners import controller_of
 from webhook.jobs.pod_groups import group_of
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.objects import Object, key_of, uid_of
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from webhook.api.snapshot.quota import checks_strategy, milliseconds
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 from webhook.kube.times import time_text
 from webhook.store.objects import Object
 

@@ -11,8 +11,8 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.api.view import View
 from webhook.cluster.workloads.admission_checks import PENDING, states_of
 from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, PREEMPTED, QUOTA_RESERVED, REQUEUED
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find
+from webhook.kube.fields import at
 from webhook.queue.decisions import Admitted, Preempted, Why
 from webhook.store.objects import Object, key_of, uid_of
 

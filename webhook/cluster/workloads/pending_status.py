@@ -30,8 +30,8 @@ from webhook.cluster.workloads.conditions import (
     undone,
     waits,
 )
-from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
+from webhook.kube.fields import at
 from webhook.queue.decisions import Pending, Reason
 from webhook.queue.model import PodSet
 from webhook.store.objects import Object

@@ -10,7 +10,7 @@ from typing import Any
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import ready, unready, without_quota
 from webhook.cluster.workloads.pending_status import Around, is_stopped
-from webhook.jobs.describe import at
+from webhook.kube.fields import at
 from webhook.store.objects import Object
 
 

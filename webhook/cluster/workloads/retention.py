@@ -7,8 +7,8 @@ from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.workloads.conditions import FINISHED
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find
+from webhook.kube.fields import at
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object
 

@@ -45,8 +45,8 @@ from webhook.cluster.workloads.conditions import (
 )
 from webhook.cluster.workloads.pending_status import CLEARED, GATED, Around
 from webhook.cluster.workloads.retention import WorkloadRetention
-from webhook.jobs.describe import at
 from webhook.kube.conditions import conditions_of, find, holds
+from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Evicted, Pending
 from webhook.store.errors import Refused, StoreError

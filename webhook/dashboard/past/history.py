@@ -16,8 +16,8 @@ from webhook.cluster.workloads.conditions import cluster_queue_of, run_time
 from webhook.dashboard.model.queues import HistoryPoint
 from webhook.dashboard.views.cluster import columns_of
 from webhook.dashboard.views.simulate import thinned
-from webhook.jobs.describe import at
 from webhook.kube.conditions import find, holds
+from webhook.kube.fields import at
 from webhook.offline.simulate.arrivals import Arrival, arrival_of
 from webhook.queue.model import Workload
 from webhook.queue.state import State

@@ -9,7 +9,8 @@ from typing import Any, Final
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.pending_message import message_of, sentence_of
 from webhook.api.snapshot.reader import snapshot
-from webhook.jobs.describe import at, describe
+from webhook.jobs.describe import describe
+from webhook.kube.fields import at
 from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
 from webhook.offline.plan.make_plan import QueuePlan, plan_of
