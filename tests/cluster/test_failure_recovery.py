@@ -6,10 +6,10 @@ import pytest
 
 from tests.cluster.small_cluster import small_cluster
 from webhook.api.configuration.sections import QueueSettings
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import NODE
 from webhook.cluster.failure_recovery import is_overdue, unreachable
 from webhook.kube.gvk import POD
+from webhook.kube.times import milliseconds
 from webhook.store.errors import NotFound, Refused
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import merge

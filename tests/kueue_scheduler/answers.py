@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import milliseconds
+from webhook.kube.times import milliseconds
 from webhook.offline.plan.batch import answer_case, answer_trace
 
 Case = Mapping[str, Any]

@@ -8,9 +8,9 @@ import pytest
 
 from tests.queue.build import NS, copy_of, job, names, queue, state
 from tests.queue.python_rules import KueueRules
-from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import snapshot
 from webhook.cluster.workloads.conditions import OVERTIME
+from webhook.kube.times import milliseconds
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import WorkloadChanged

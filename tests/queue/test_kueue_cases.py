@@ -9,8 +9,8 @@ import pytest
 
 from tests.queue.python_rules import KueueRules
 from tests.shared import shared
-from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import snapshot
+from webhook.kube.times import milliseconds
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.explain import pending

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.shared import shared
 from webhook.api.compatibility.differences import DIFFERENCES
-from webhook.api.snapshot.quota import milliseconds
+from webhook.kube.times import milliseconds
 from webhook.offline.plan.batch import answer_trace
 
 Step = dict[str, Any]

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import NODE
 from webhook.cluster.api.view import View
@@ -19,6 +18,7 @@ from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD
+from webhook.kube.times import milliseconds
 from webhook.store.errors import Conflict, NotFound, Refused, StoreError
 from webhook.store.objects import Object, key_of
 

@@ -11,6 +11,7 @@ from webhook.api.compatibility import unsupported
 from webhook.api.compatibility.unsupported import NO_GATES, Gates
 from webhook.api.crds import validity
 from webhook.kube import quantity
+from webhook.kube.times import milliseconds
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.queue.model import (
     WEIGHT,
@@ -272,11 +273,3 @@ def labelled(obj: Object) -> dict[str, Any]:
     """Return an object's labels and annotations as arguments."""
     metadata = obj["metadata"]
     return {"labels": dict(metadata.get("labels") or {}), "annotations": dict(metadata.get("annotations") or {})}
-
-
-def milliseconds(time: str | datetime | None) -> int:
-    """Read a time (RFC 3339) as milliseconds since the epoch; 0 where there is none."""
-    if not time:
-        return 0
-    moment = time if isinstance(time, datetime) else datetime.fromisoformat(str(time).replace("Z", "+00:00"))
-    return round(moment.timestamp() * 1000)

@@ -17,12 +17,13 @@ from webhook.api.crds import validity
 from webhook.api.job_to_workload import UNSUPPORTED
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
-from webhook.api.snapshot.quota import labelled, milliseconds, requirements, tolerations
+from webhook.api.snapshot.quota import labelled, requirements, tolerations
 from webhook.api.transformations import counted
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import split_api_version
+from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Why
 from webhook.queue.model import CHECKED, UNREADY, Admission, PodSet, PodSetAssignment, Requeueing, Selector, Workload
 

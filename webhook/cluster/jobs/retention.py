@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.workloads.conditions import DEACTIVATES, EVICTED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
+from webhook.kube.times import milliseconds
 from webhook.store.objects import Object
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.placement import TOPOLOGY_GATE
@@ -33,6 +32,7 @@ from webhook.jobs.pod_groups import group_of
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD, GroupVersionKind
+from webhook.kube.times import milliseconds
 from webhook.store.objects import Object, key_of, uid_of
 
 _GATES: Final = frozenset({TOPOLOGY_GATE, ELASTIC, *(row.gate for row in KINDS if row.gate)})

@@ -11,12 +11,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, cluster_queue_of, why_evicted
 from webhook.cluster.workloads.events import queued_at
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
+from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Admitted, Why
 from webhook.store.objects import Object, key_of
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import checks_strategy, milliseconds
+from webhook.api.snapshot.quota import checks_strategy
 from webhook.kube.fields import at
-from webhook.kube.times import time_text
+from webhook.kube.times import milliseconds, time_text
 from webhook.store.objects import Object
 
 PENDING: Final = "Pending"

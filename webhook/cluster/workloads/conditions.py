@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.workloads import admission_checks
 from webhook.jobs.finish import Finish
 from webhook.kube.conditions import Conditions, conditions_of, find, holds, with_condition
 from webhook.kube.fields import at
+from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment
 from webhook.store.objects import Object

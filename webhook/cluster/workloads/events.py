@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.api.view import View
@@ -13,6 +12,7 @@ from webhook.cluster.workloads.admission_checks import PENDING, states_of
 from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, PREEMPTED, QUOTA_RESERVED, REQUEUED
 from webhook.kube.conditions import find
 from webhook.kube.fields import at
+from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Admitted, Preempted, Why
 from webhook.store.objects import Object, key_of, uid_of
 

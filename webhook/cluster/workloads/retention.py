@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from webhook.api.configuration.sections import Retention
-from webhook.api.snapshot.quota import milliseconds
 from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.workloads.conditions import FINISHED
 from webhook.kube.conditions import find
 from webhook.kube.fields import at
+from webhook.kube.times import milliseconds
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object
 

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from webhook.api.configuration.sections import Retention
 from webhook.api.job_to_workload import JOB_UID_LABEL
-from webhook.api.snapshot.quota import milliseconds
 from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.snapshot.workload import deadline_of
 from webhook.cluster.api.finalizers import is_marked, let_go
@@ -48,6 +47,7 @@ from webhook.cluster.workloads.retention import WorkloadRetention
 from webhook.kube.conditions import conditions_of, find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Evicted, Pending
 from webhook.store.errors import Refused, StoreError
 from webhook.store.objects import Object, key_of, merge

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import insort
 from typing import Final
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import FINISHED
 from webhook.cluster.workloads.conditions import cluster_queue_of
 from webhook.kube.conditions import find, holds
+from webhook.kube.times import milliseconds
 from webhook.store.objects import Object, key_of
 
 LATELY: Final = 50

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.pace import Pass, every
 from webhook.cluster.workloads.conditions import cluster_queue_of, run_time
@@ -18,6 +17,7 @@ from webhook.dashboard.views.cluster import columns_of
 from webhook.dashboard.views.simulate import thinned
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
+from webhook.kube.times import milliseconds
 from webhook.offline.simulate.arrivals import Arrival, arrival_of
 from webhook.queue.model import Workload
 from webhook.queue.state import State

@@ -13,11 +13,11 @@ import msgspec
 
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import Request
-from webhook.api.snapshot.quota import milliseconds
 from webhook.dashboard.model.workloads import FieldChange, JobRef, LifeEvent
 from webhook.dashboard.views.preemptor import preemptor_in
 from webhook.jobs.describe import queue_of
 from webhook.kube.conditions import conditions_of
+from webhook.kube.times import milliseconds
 from webhook.offline.record.mask import masked_operations
 from webhook.store.objects import Object, key_of
 

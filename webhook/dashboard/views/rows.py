@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.pending_message import message_of, start_unknown_of
-from webhook.api.snapshot.quota import milliseconds
 from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
 from webhook.cluster.workloads.conditions import cluster_queue_of
 from webhook.cluster.workloads.events import queued_at
@@ -15,6 +14,7 @@ from webhook.dashboard.model.queues import WorkloadRow
 from webhook.dashboard.model.workloads import HolderRow, JobRef, ShortageRow
 from webhook.dashboard.sources import Sources
 from webhook.kube.conditions import find
+from webhook.kube.times import milliseconds
 from webhook.offline.plan.objects import owner_of
 from webhook.queue.decisions import Holder, Pending, Shortage
 from webhook.queue.explain import Gathered, describe
