@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.snapshot.quota import check_is_active
-from webhook.cluster.workloads.pending_status import is_stopped
+from webhook.api.stop_policy import is_stopped
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.snapshot.quota import history, history_status
+from webhook.api.stop_policy import is_stopped
 from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.pace import Pass
 from webhook.cluster.queues.conditions import Activity, Known, flavors_of, of_cluster_queue, of_local_queue
 from webhook.cluster.queues.counts import FlavorResource, Waits, WorkloadCount, WorkloadCounts
-from webhook.cluster.workloads.pending_status import is_stopped
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.kube.fields import at
 from webhook.queue.model import History

@@ -13,6 +13,7 @@ from typing import Any, Final
 from webhook.api import amounts
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
 from webhook.api.snapshot.workload import GATE, REPLACEMENT, is_on_hold
+from webhook.api.stop_policy import is_stopped
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import (
     ADMITTED,
@@ -178,8 +179,3 @@ def _is_undone(reason: str, workload: Object, around: Around, now: str) -> bool:
     if reason.startswith("ClusterQueueStopped"):
         return around.target is not None and not is_stopped(around.target)
     return reason.startswith(DEACTIVATED)
-
-
-def is_stopped(queue: Object) -> bool:
-    """Return whether a queue is stopped (`stopPolicy` Hold or HoldAndDrain)."""
-    return (at(queue, ("spec", "stopPolicy")) or "None") != "None"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.api.stop_policy import is_stopped
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import ready, unready, without_quota
-from webhook.cluster.workloads.pending_status import Around, is_stopped
+from webhook.cluster.workloads.pending_status import Around
 from webhook.kube.fields import at
 from webhook.store.objects import Object
 
