@@ -277,7 +277,7 @@ def request_options(command: Command) -> Command:
     """Add what a review says beside its object: `--operation`, `--as`, `--as-group`, `--namespace`."""
     for option in (
         click.option("-n", "--namespace", type=LABEL, default="default", show_default=True,
-                     help="Namespace of objects that name none."),
+                     help="Namespace of objects that set none."),
         click.option("--as-group", "groups", multiple=True, type=TEXT, metavar="GROUP",
                      help="Group of that user. Can be repeated."),
         click.option("--as", "user", type=TEXT, metavar="USER", default="sluice-dry-run", show_default=True,

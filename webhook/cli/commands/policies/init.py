@@ -37,7 +37,7 @@ CI fails until its workflow installs a Sluice wheel; see --wheel.
 @click.argument("folder", type=FOLDER, default=Path())
 @ci_options
 @click.option("--from-kueue", type=TEXT, metavar="live|FILE|FOLDER",
-              help="Import a Kueue in place of the samples: from a cluster, or from files.")  # fmt: skip
+              help="Import a Kueue setup instead of the samples, from a cluster or from files.")  # fmt: skip
 @cluster_options
 @force_option
 def init_command(

@@ -43,7 +43,7 @@ Examples:
   sluice crds --apply               create or upgrade them in the cluster
   sluice crds --apply --current-only Workload  serve Workloads as v1beta2 only
   sluice crds --take-over --dry-run  show what would be done
-  sluice crds --take-over --migrate  after a Kueue is gone
+  sluice crds --take-over --migrate  after Kueue is removed
 """
 
 
@@ -59,12 +59,14 @@ Examples:
 @click.option("--no-conversion", is_flag=True, help="Serve only the stored version; no webhook needed.")
 @click.option("--json-schema", is_flag=True, help="Print JSON Schemas for editors.")
 @to_option(None, "standard output", former=["--write"])
-@click.option("--apply", "applying", is_flag=True, help="Apply the CRDs to the cluster; those of a Kueue are kept.")
+@click.option(
+    "--apply", "applying", is_flag=True, help="Apply the CRDs to the cluster; those of an installed Kueue are kept."
+)
 @click.option(
     "--take-over",
     "taking_over",
     is_flag=True,
-    help="Apply the CRDs to the cluster; those of a Kueue become Sluice's, and its objects stay.",
+    help="Apply the CRDs and take over those of an installed Kueue; its objects are kept.",
 )
 @click.option("--migrate", "migrating", is_flag=True, help="Store all objects in the current version.")
 @dry_run_option
