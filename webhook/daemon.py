@@ -43,7 +43,7 @@ from webhook.policy.queue_rules.configured import PUBLISHED, configured, publish
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
-from webhook.queue_parts import followed_kinds, make_leader, make_queue_parts
+from webhook.queue_parts import Reporting, followed_kinds, make_leader, make_queue_parts
 from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
@@ -109,7 +109,8 @@ class Daemon:
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic, queue_settings(config))
         self._leader = leader = make_leader(config, store, self._clocks, self._identity, owners)
         rules = self.policies.current.rules
-        parts = make_queue_parts(config, self.view, self._clocks, rules, self.registry, leader, self._decider, traces)
+        reporting = Reporting(self.registry, self._decider, traces)
+        parts = make_queue_parts(config, self.view, self._clocks, rules, leader, reporting)
         self.core, self.controller, self._journal = parts.core, parts.controller, parts.journal
         self._compared, self.beside_kueue = parts.compared, parts.beside_kueue
         self.engine = LiveEngine(self.policies, self._facts, parts.gate, self._measures.watch)

@@ -40,6 +40,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Reporting:
+    """Where the parts report to: metrics, the journal (`decider` says for it who decides), and traces of rounds."""
+
+    registry: CollectorRegistry
+    decider: Callable[[], Decider]
+    traces: Traces | None
+
+
+@dataclass(frozen=True, slots=True)
 class QueueParts:
     """What decides, or compares (`compared`, `beside_kueue`), in this mode."""
 
@@ -73,20 +82,10 @@ def make_leader(
 
 
 def make_queue_parts(
-    config: Config,
-    view: View,
-    clocks: Clocks,
-    rules: Rules,
-    registry: CollectorRegistry,
-    leader: Leader | None,
-    decider: Callable[[], Decider],
-    traces: Traces | None,
+    config: Config, view: View, clocks: Clocks, rules: Rules, leader: Leader | None, reporting: Reporting
 ) -> QueueParts:
-    """Make the parts over a view. `decider` says for the journal who decides, `traces` is told of rounds.
-
-    Raises OSError or ValueError if the journal cannot be opened.
-    """
-    journal = _journal(config, registry, decider)
+    """Make the parts over a view. Raises OSError or ValueError if the journal cannot be opened."""
+    journal = _journal(config, reporting)
     if _compares(config):
         compared = QueueCore(rules, settings=config.queues, journal=journal)
         beside_kueue = BesideKueue(view, compared, clocks.milliseconds)
@@ -97,8 +96,9 @@ def make_queue_parts(
     alone = left_alone(labels(config.namespace_selector), settings)
     core = QueueCore(rules, settings=config.queues, journal=journal, left_alone=alone)
     gate = view_gate(view, core, clocks.milliseconds, config.queues, refuses=config.refuse_impossible)
-    traced = traces.round if traces is not None else None
-    report = QueueMetrics(registry, "follower" if leader else "standalone", QueueNames(view, settings), traced)
+    role, names = "follower" if leader else "standalone", QueueNames(view, settings)
+    traced = reporting.traces.round if reporting.traces is not None else None
+    report = QueueMetrics(reporting.registry, role, names, traced)
     opted = compile_selector({"matchLabels": labels(config.namespace_selector)})
     controller = Controller(view, core, clocks, report, opted, settings, leader)
     return QueueParts(journal, core, gate, controller, None, None)
@@ -112,7 +112,7 @@ def _compares(config: Config) -> bool:
     return config.mode is QueueMode.EXTERNAL and config.journal_folder is not None
 
 
-def _journal(config: Config, registry: CollectorRegistry, decider: Callable[[], Decider]) -> Journal | None:
+def _journal(config: Config, reporting: Reporting) -> Journal | None:
     if config.journal_folder is None or not (_embedded(config) or _compares(config)):
         return None
     limits = JournalLimits(int(config.journal_megabytes * 2**20), int(config.journal_days))
@@ -122,5 +122,5 @@ def _journal(config: Config, registry: CollectorRegistry, decider: Callable[[], 
         users = UserHashes(config.journal_folder, key)
     writer = JournalWriter(config.journal_folder, limits, users=users)
     if not _compares(config):
-        return Journal(writer, decider, BUDGET)
-    return ComparingJournal(writer, decider, BUDGET, ComparisonMetrics(registry).record)
+        return Journal(writer, reporting.decider, BUDGET)
+    return ComparingJournal(writer, reporting.decider, BUDGET, ComparisonMetrics(reporting.registry).record)

@@ -43,8 +43,7 @@ def classic_victims(search: VictimSearch, amounts: Amounts, short: Sequence[int]
 
 
 def _candidates(search: VictimSearch, amounts: Amounts, short: Sequence[int], under: bool) -> list[Candidate]:
-    out: list[Candidate] = []
-    _take(search, search.pending_queue, short, False, (), out)
+    out = _take(search, search.pending_queue, short, False, ())
     node, tree, cells = search.pending_queue.node, search.pending_queue.node.tree, search.pending_queue.node.tree.cells
     advantage, left, inside = False, dict(amounts), None
     for below, ancestor in zip(node.path, node.path[1:], strict=False):
@@ -55,7 +54,7 @@ def _candidates(search: VictimSearch, amounts: Amounts, short: Sequence[int], un
         advantage = advantage or is_within
         if search.rules.reach(search.pending_queue.queue, Reach(True, advantage, under)):
             search.reclaimed = True
-            _subtree(search, ancestor, inside, short, advantage, (), out)
+            out += _subtree(search, ancestor, inside, short, advantage, ())
         inside = ancestor
     return out
 
@@ -67,19 +66,19 @@ def _subtree(
     short: Sequence[int],
     advantage: bool,
     below: tuple[TreeNode, ...],
-    out: list[Candidate],
-) -> None:
-    tree = node.tree
+) -> list[Candidate]:
+    tree, out = node.tree, list[Candidate]()
     for child in node.children:
         if child is not inside and tree.over(child, short, search.usage):
-            _subtree(search, child, None, short, advantage, (child, *below), out)
+            out += _subtree(search, child, None, short, advantage, (child, *below))
     for queue in node.queues:
         other = search.pending_queues[queue]
         # Workloads of a stopped queue are no victims: they could not be admitted again.
         if other is search.pending_queue or other.inactive or not other.holders:
             continue
         if tree.over(queue, short, search.usage):
-            _take(search, other, short, advantage, (queue, *below), out)
+            out += _take(search, other, short, advantage, (queue, *below))
+    return out
 
 
 def _take(
@@ -88,13 +87,12 @@ def _take(
     short: Sequence[int],
     advantage: bool,
     below: tuple[TreeNode, ...],
-    out: list[Candidate],
-) -> None:
+) -> list[Candidate]:
     gone = search.gone
     ranked = [each for each in search.candidates.using(short, pending_queue, advantage) if each.entry.key not in gone]
     # no victim comes before those that are ahead of it in its own queue, where usage counts
     places = accumulate((each.sort_key for each in ranked), max)
-    out += [
+    return [
         Candidate(place, each.variant, each.entry, pending_queue, below)
         for place, each in zip(places, ranked, strict=True)
     ]
