@@ -21,6 +21,13 @@ from webhook.policy import load_bundle
 from webhook.policy.webhook_rules import LONGEST, registration
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {"containers": []}}
+QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
+JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "j", "namespace": "ns", "labels": QUEUE, "annotations": QUEUE},
+    "spec": {"template": {"spec": {"containers": []}}},
+}
 FOLDERS = [p for p in sorted(Path(ROOT, "policies").iterdir()) if p.name not in ("queue", "library")]
 WITH_QUEUES = [*FOLDERS, Path(ROOT, "policies", "queue")]
 CONDITION = "  matchConditions: [{name: c, expression: \"object.kind == 'Pod'\"}]"
@@ -158,6 +165,40 @@ def test_a_condition_counts_for_what_no_other_policy_asks_for():
     assert holds(entry.condition, request(POD))
     assert not holds(entry.condition, of("services", service))
     assert holds(entry.condition, of("services", {**service, "kind": "Pod"}))
+
+
+def test_a_condition_counts_for_an_operation_that_no_other_policy_asks_for():
+    """One policy needs every new Pod: a condition on changes of Pods keeps other changes away."""
+    creates, changes = PODS.replace("'*'", "CREATE"), PODS.replace("'*'", "UPDATE")
+    (entry,) = registration(
+        bundle(validating("true", creates, name="a") + validating("true", changes, CONDITION, name="b")).policies
+    )
+    other = {**POD, "kind": "Other"}
+    assert [holds(entry.condition, asked) for asked in (request(other), request(other, other, "UPDATE"))] == [
+        True,
+        False,
+    ]
+    assert holds(entry.condition, request(POD, POD, "UPDATE"))
+
+
+def test_a_start_of_a_job_is_not_sent_to_be_mutated():
+    """All shipped policies together: what changes a job on an update wants a queue that is taken off, or a user."""
+    (hook,) = [h for h in hooks(registration(load_bundle(WITH_QUEUES).policies), gate=True) if h.mutating]
+    waits = {**JOB, "spec": {**JOB["spec"], "suspend": True}}
+    started, unqueued = (
+        {**JOB, "spec": {**JOB["spec"], "suspend": False}},
+        {**waits, "metadata": {**waits["metadata"], "labels": {}}},
+    )
+    assert holds(hook.condition, of_jobs(waits))
+    assert not holds(hook.condition, of_jobs(started, waits))
+    assert holds(hook.condition, of_jobs(unqueued, waits))
+
+
+def of_jobs(obj, old=None):
+    """A CREATE of a Job, or an UPDATE of an old one."""
+    asked = request(obj, old, "UPDATE" if old else "CREATE")
+    asked.attributes["resource"] = {"group": "batch", "version": "v1", "resource": "jobs"}
+    return asked
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ LONGEST: Final = 100_000
 """Code points of an expression that the API server's parser takes (cel-go, `ExpressionSizeCodePointLimit`)."""
 SUB_RESOURCE: Final = "request.?subResource.orValue('')"
 RESOURCE: Final = "(request.resource.group + '/' + request.resource.resource)"
+REQUEST: Final = f"(request.operation + ' ' + {RESOURCE})"
+OPERATIONS: Final = ("CONNECT", "CREATE", "DELETE", "UPDATE")
 _HIDDEN: Final = ("params", "namespaceObject", "variables")
 """What a webhook's own match conditions cannot speak of."""
 
@@ -153,15 +155,16 @@ def _job_rules(operations: frozenset[str]) -> list[ResourceRule]:
 def condition_of(policies: Sequence[Policy]) -> str:
     """Return one condition for all: the conditions of each policy ANDed, those of all policies ORed.
 
-    Where some policies need every request of their rules, it is about the other resources alone, and all else comes.
-    Empty where these are none, and where the condition is longer than the API server reads.
+    Where some policies need every request of their rules, it is about the other requests alone, by operation and
+    resource, and all else comes. Empty where these are none, and where the condition is longer than the API server reads.
     """
     parts = []
     if always := _always(policies):
-        taken = _resources(always)
-        spared = {name for name in _resources(policies) if "*" not in name and not _is_among(name, taken)}
-        parts = [f"!({_among(RESOURCE, map('/'.join, spared))})"] if spared else []
-        own = [(policy, _resources([policy])) for policy in policies]
+        taken = _requests(always)
+        spared = {name for name in _requests(policies) if "*" not in name and not _is_among(name, taken)}
+        words = (f"{operation} {group}/{resource}" for operation, group, resource in spared)
+        parts = [f"!({_among(REQUEST, words)})"] if spared else []
+        own = [(policy, _requests([policy])) for policy in policies]
         policies = [policy for policy, names in own if any(_is_among(name, names) for name in spared)]
     for policy in policies:
         tests = [*_reach(policy.match), *(c.expression.text.strip() for c in policy.conditions)]
@@ -183,14 +186,21 @@ def _always(policies: Sequence[Policy]) -> list[Policy]:
     ]
 
 
-def _resources(policies: Iterable[Policy]) -> set[tuple[str, str]]:
-    """Return the resources, by group and name, that the rules of these policies take; `*` stands for all."""
+def _requests(policies: Iterable[Policy]) -> set[tuple[str, str, str]]:
+    """Return operation, group and resource of what the rules of these policies take; `*` stands for all, but of
+    operations.
+    """
     rules = [(rule, policy.match) for policy in policies for rule in _rules(policy)]
-    return {name for rule, match in rules for _, sub in rule.resources for name in _names(rule, sub, match)}
+    named = [(rule, name) for rule, match in rules for _, sub in rule.resources for name in _names(rule, sub, match)]
+    return {
+        (operation, *name)
+        for rule, name in named
+        for operation in (OPERATIONS if "*" in rule.operations else rule.operations)
+    }
 
 
-def _is_among(name: tuple[str, str], taken: Iterable[tuple[str, str]]) -> bool:
-    return any(group in ("*", name[0]) and resource in ("*", name[1]) for group, resource in taken)
+def _is_among(name: tuple[str, str, str], taken: Iterable[tuple[str, str, str]]) -> bool:
+    return any(all(theirs in ("*", own) for theirs, own in zip(each, name, strict=True)) for each in taken)
 
 
 def portable(policy: Policy) -> bool:
