@@ -174,10 +174,8 @@ def test_a_condition_counts_for_an_operation_that_no_other_policy_asks_for():
         bundle(validating("true", creates, name="a") + validating("true", changes, CONDITION, name="b")).policies
     )
     other = {**POD, "kind": "Other"}
-    assert [holds(entry.condition, asked) for asked in (request(other), request(other, other, "UPDATE"))] == [
-        True,
-        False,
-    ]
+    made, changed = of("pods", other), of("pods", other, other)
+    assert [holds(entry.condition, asked) for asked in (made, changed)] == [True, False]
     assert holds(entry.condition, request(POD, POD, "UPDATE"))
 
 
@@ -189,16 +187,9 @@ def test_a_start_of_a_job_is_not_sent_to_be_mutated():
         {**JOB, "spec": {**JOB["spec"], "suspend": False}},
         {**waits, "metadata": {**waits["metadata"], "labels": {}}},
     )
-    assert holds(hook.condition, of_jobs(waits))
-    assert not holds(hook.condition, of_jobs(started, waits))
-    assert holds(hook.condition, of_jobs(unqueued, waits))
-
-
-def of_jobs(obj, old=None):
-    """A CREATE of a Job, or an UPDATE of an old one."""
-    asked = request(obj, old, "UPDATE" if old else "CREATE")
-    asked.attributes["resource"] = {"group": "batch", "version": "v1", "resource": "jobs"}
-    return asked
+    assert holds(hook.condition, of("jobs", waits, group="batch"))
+    assert not holds(hook.condition, of("jobs", started, waits, "batch"))
+    assert holds(hook.condition, of("jobs", unqueued, waits, "batch"))
 
 
 @pytest.mark.parametrize(
@@ -215,10 +206,10 @@ def test_a_resource_that_another_policy_asks_for_is_always_sent(always, groups):
     assert entry.condition == ""
 
 
-def of(resource, obj):
-    """A CREATE of an object of this resource."""
-    asked = request(obj)
-    asked.attributes["resource"] = {"group": "", "version": "v1", "resource": resource}
+def of(resource, obj, old=None, group=""):
+    """A CREATE of an object of this resource, or an UPDATE of an old one."""
+    asked = request(obj, old, "UPDATE" if old else "CREATE")
+    asked.attributes["resource"] = {"group": group, "version": "v1", "resource": resource}
     return asked
 
 
