@@ -2,9 +2,9 @@
 
 import pytest
 
-from webhook.cluster.jobs.placement import TOGETHER, restored, started
+from webhook.cluster.jobs.placement import TOGETHER, is_changed, restored, started
 from webhook.jobs.describe import describe
-from webhook.store.objects import copy_json
+from webhook.store.objects import copy_json, merge
 
 POD = {"spec": {"containers": [{"name": "c", "image": "ray:2"}]}}
 RAYJOB = {
@@ -241,3 +241,25 @@ def test_pods_say_whose_they_are(made, queues, labelled, labels):
     stopped = restored(started(job, described, workload, {}, labelled=labelled), runs, workload)
     again = [pods.template.get("metadata") or {} for pods in describe(stopped).pod_sets]
     assert again == [pods.template.get("metadata") or {} for pods in described.pod_sets]
+
+
+OF_JOB = {"controller-uid": "u", "batch.kubernetes.io/job-name": "j"}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"team": "x"}, {"team": "x", "controller-uid": "another's"}, {"team": "x", **OF_JOB}],
+    ids=["made by Kueue", "made for another Job", "made by Sluice"],
+)
+def test_a_job_keeps_the_labels_of_its_selector(known):
+    """The API server refuses a template without them; whatever its Workload says, they are no trace of an admission."""
+    template = merge(POD, {"metadata": {"labels": {"team": "x", **OF_JOB}}})
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}}
+    workload = admitted_in(describe(job), main="spot")
+    workload["spec"]["podSets"][0]["template"] = merge(POD, {"metadata": {"labels": known}})
+    assert not is_changed(describe(job), workload)
+    runs = started(job, describe(job), workload, FLAVORS)
+    assert is_changed(describe(runs), workload)
+    rests = restored(runs, describe(runs), workload)
+    assert rests["spec"]["template"]["metadata"]["labels"] == {"team": "x", **OF_JOB}
+    assert "nodeSelector" not in rests["spec"]["template"]["spec"]

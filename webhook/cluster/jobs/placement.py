@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from webhook.api.job_to_workload import STOPPED
 from webhook.api.requests import asks_more, pod_requests, requests_of_pod_sets
@@ -23,6 +23,17 @@ from webhook.store.objects import Object, copy_json
 
 FIELDS = (("spec", "nodeSelector"), ("spec", "tolerations"), ("metadata", "labels"), ("metadata", "annotations"))
 """Of a pod template: what an admission writes."""
+LABELS: Final = ("metadata", "labels")
+OF_SELECTOR: Final = (
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+)
+"""Labels that the API server writes into the template of a Job, whose selector asks for them.
+
+No admission writes them, and a Workload that Kueue made, or somebody by hand, does not have them.
+"""
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 PLACED = "sluice.dev/placed"
 """An annotation of a job: its templates carry what an admission put there, and are to be restored when it stops."""
@@ -189,7 +200,7 @@ def restored(job: Object, described: Job, workload: Object) -> Object:
         if (not pods.made or mixed) and differs(pods, template):
             for part, name in FIELDS:
                 where = _way(pods, part) if mixed else (*pods.path, part)
-                out = _with(out, (*where, name), copy_json(at(template, (part, name))))
+                out = _with(out, (*where, name), copy_json(_before(pods, template, (part, name))))
         if pods.min_count is not None:
             out = _resize(out, described, pods.count, old.get("count"))
     if is_placed(out):
@@ -251,7 +262,17 @@ def fits(described: Job, workload: Object) -> bool:
 
 def differs(pods: JobPodSet, before: Mapping[str, Any]) -> bool:
     """Return whether what an admission writes stands in a template in another way than in `before`."""
-    return any((at(pods.template, field) or None) != (at(before, field) or None) for field in FIELDS)
+    return any((at(pods.template, field) or None) != _before(pods, before, field) for field in FIELDS)
+
+
+def _before(pods: JobPodSet, template: Mapping[str, Any], field: tuple[str, str]) -> Any:
+    """Return a field of a pod set as it was before an admission, by the template of its Workload; None if empty."""
+    old = at(template, field) or {}
+    if field == LABELS:
+        own = at(pods.template, field) or {}
+        old = {name: value for name, value in old.items() if name not in OF_SELECTOR}
+        old |= {name: own[name] for name in OF_SELECTOR if name in own}
+    return old or None
 
 
 def _place(job: Object, path: Path, flavors: Sequence[Object]) -> Object:
