@@ -66,10 +66,9 @@ def test_priority_comes_from_the_workload_class_then_the_pod_class_then_the_defa
 
 def test_a_time_limit_is_read_from_its_label_when_it_is_a_positive_number():
     """A label that is no positive 32 bit number is left out rather than refused later by the API server."""
-    made = [
-        workload_of(obj(labels={"kueue.x-k8s.io/max-exec-time-seconds": t}), job()) for t in ("60", "0", "x", "9" * 10)
-    ]
-    assert [m["spec"].get("maximumExecutionTimeSeconds") for m in made] == [60, None, None, None]
+    given = {"60": 60, "00000000060": 60, "0": None, "00": None, "x": None, "9" * 10: None, "9" * 63: None}
+    made = {t: workload_of(obj(labels={"kueue.x-k8s.io/max-exec-time-seconds": t}), job()) for t in given}
+    assert {t: m["spec"].get("maximumExecutionTimeSeconds") for t, m in made.items()} == given
 
 
 def test_labels_and_own_annotations_are_carried_for_the_rules():

@@ -15,8 +15,16 @@ CASES = {
     ),
     "a condition that does not hold": ({"conditions": [{"type": "Failed", "status": "False"}]}, None),
     "a RayJob says why": (
-        {"jobDeploymentStatus": "Complete", "message": "Job finished"},
+        {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "message": "Job finished"},
         Finish("Succeeded", "Job finished"),
+    ),
+    "a RayJob that its user stopped": (
+        {"jobDeploymentStatus": "Complete", "jobStatus": "STOPPED", "message": "stopped by a user"},
+        Finish("Failed", "stopped by a user"),
+    ),
+    "a RayJob whose program failed": (
+        {"jobDeploymentStatus": "Complete", "jobStatus": "FAILED"},
+        Finish("Failed", "the job is failed"),
     ),
     "a RayJob that says nothing": ({"jobDeploymentStatus": "Failed"}, Finish("Failed", "the job is failed")),
     "a RayJob that runs": ({"jobDeploymentStatus": "Running"}, None),

@@ -3,6 +3,8 @@
 import pytest
 
 from webhook.jobs.describe import describe
+from webhook.jobs.job import Job, JobPodSet
+from webhook.jobs.kinds import kind_of
 from webhook.jobs.reclaimable import reclaimable
 
 
@@ -56,6 +58,15 @@ def test_a_jobset_gives_back_the_replicas_that_succeeded():
     described = describe(obj)
     assert described is not None
     assert reclaimable(obj, described) == {"a": 4}
+
+
+def test_a_train_job_may_have_a_role_without_jobs():
+    """Its runtime says 0 replicas: there is nothing to give back, and the other roles are read."""
+    template = {"spec": {"containers": []}}
+    sets = JobPodSet("node", 4, template, (), jobs=2), JobPodSet("logger", 0, template, (), jobs=0)
+    described = Job(kind_of("trainer.kubeflow.org", "TrainJob"), False, sets, "main", None)
+    obj = {"status": {"jobsStatus": [{"name": "node", "succeeded": 1}, {"name": "logger", "succeeded": 0}]}}
+    assert reclaimable(obj, described) == {"node": 2}
 
 
 def test_other_kinds_do_not_tell():

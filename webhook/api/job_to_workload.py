@@ -200,6 +200,6 @@ def priority_fields(priority: Priority) -> dict[str, Any]:
 
 def _time_limit(labels: Mapping[str, str]) -> dict[str, int]:
     """Read the label `kueue.x-k8s.io/max-exec-time-seconds`; anything but a positive whole number counts as none."""
-    text = labels.get(MAX_TIME_LABEL, "")
+    text = labels.get(MAX_TIME_LABEL, "").lstrip("0")
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
     return {"maximumExecutionTimeSeconds": seconds} if 0 < seconds <= MAX_INT32 else {}

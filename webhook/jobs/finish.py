@@ -43,5 +43,7 @@ def finish_of(job: dict[str, Any]) -> Finish | None:
     phase = next((str(text).lower() for path in _PHASES if (text := at(job, path))), "")
     if phase not in _GOOD_PHASES | _BAD_PHASES or (phase in _BAD_PHASES and "ResourcesDeployed" in true):
         return None
+    if at(job, ("status", "jobDeploymentStatus")) and at(job, ("status", "jobStatus")) != "SUCCEEDED":
+        phase = "failed"  # KubeRay completes a RayJob that was stopped, or whose program failed, as well
     message = next((str(text)[:1024] for path in _MESSAGES if (text := at(job, path))), f"the job is {phase}")
     return Finish("Succeeded" if phase in _GOOD_PHASES else "Failed", message)

@@ -62,7 +62,7 @@ def _of_train_job(obj: dict[str, Any], described: Job) -> Iterator[tuple[str, in
     statuses = at(obj, ("status", "jobsStatus"))
     ended = {s.get("name"): counts.number(s, "succeeded", 0) for s in statuses or () if isinstance(s, dict)}
     for pods in described.pod_sets:
-        if (over := ended.get(pods.name, 0)) <= pods.jobs:
+        if 0 < (over := ended.get(pods.name, 0)) <= pods.jobs:
             yield pods.name, over * (pods.count // pods.jobs)
 
 

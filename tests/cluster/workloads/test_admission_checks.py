@@ -369,11 +369,14 @@ def test_a_retry_after_no_number_of_seconds_is_one_at_once(seconds):
     assert (again["state"], again["retryCount"]) == ("Pending", 1)
 
 
-def test_a_refusal_keeps_how_often_it_was_tried():
-    """The entry is Pending again; the tries before it are not forgotten."""
-    row = {"name": "a", "state": "Rejected", "lastTransitionTime": NOW, "retryCount": 1}
+@pytest.mark.parametrize(
+    ("state", "count"), [("Retry", 2), ("Pending", 1), ("Ready", None), ("Rejected", None)], ids=str
+)
+def test_only_a_retry_keeps_how_often_it_was_tried(state, count):
+    """The entry is Pending again. After a success, or a refusal, a later failure is the first one: as in Kueue."""
+    row = {"name": "a", "state": state, "lastTransitionTime": NOW, "retryCount": 1}
     (again,) = admission_checks.reset([row], NOW)
-    assert (again["state"], again["retryCount"]) == ("Pending", 1)
+    assert (again["state"], again.get("retryCount")) == ("Pending", count)
 
 
 def test_a_time_to_wait_for_is_never_written_earlier_than_it_is():

@@ -52,7 +52,10 @@ def _pending(name: str, now: str) -> dict[str, Any]:
 
 
 def reset(states: States, now: str) -> list[dict[str, Any]]:
-    """Return the entries after an eviction: all Pending, with an increased `retryCount` if they were Retry."""
+    """Return the entries after an eviction: all Pending, with an increased `retryCount` if they were Retry, else none.
+
+    Source: resetChecksOnEviction in Kueue's pkg/workload/evict.
+    """
     return [row if row.get("state") == PENDING else _reset(row, now) for row in states]
 
 
@@ -61,8 +64,6 @@ def _reset(row: dict[str, Any], now: str) -> dict[str, Any]:
     new = {**_pending(str(row.get("name")), now), "message": f"Reset to Pending after eviction. Previously: {state}"}
     if row.get("requeueAfterSeconds") is not None:
         new["requeueAfterSeconds"] = row["requeueAfterSeconds"]
-    if row.get("retryCount") is not None:
-        new["retryCount"] = _count(row, "retryCount")
     if state == RETRY:
         new["retryCount"] = _count(row, "retryCount") + 1
     return new
