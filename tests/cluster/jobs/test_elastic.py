@@ -9,7 +9,7 @@ from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
-from webhook.cluster.jobs.slices import slice_step
+from webhook.cluster.jobs.slices import is_grown_ungated, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
@@ -23,8 +23,15 @@ GATE = {"name": ELASTIC}
 
 
 def elastic(name, pods=1, cpu="1"):
-    """A Job that may change its size."""
-    return merge(job(name, cpu, parallelism=pods, completions=9), {"metadata": {"annotations": {ELASTIC: "true"}}})
+    """A Job that may change its size, whose template has the gate that the policy suspend-jobs gives it."""
+    changes = {
+        "metadata": {"annotations": {ELASTIC: "true"}},
+        "spec": {"template": {"spec": {"schedulingGates": [GATE]}}},
+    }
+    return merge(job(name, cpu, parallelism=pods, completions=9), changes)
+
+
+UNGATED = {"spec": {"template": {"spec": {"schedulingGates": None}}}}
 
 
 def pod(name, chain="", gated=True, phase="Pending", **labels):
@@ -238,7 +245,7 @@ def test_a_pod_that_has_ended_leaves_its_place():
 def test_a_raycluster_grows_as_well():
     """Its worker groups change, by its autoscaler or by hand; its pods are marked with their set."""
     ray = GroupVersionKind("ray.io", "v1", "RayCluster")
-    template = job("a", "1")["spec"]["template"]
+    template = elastic("a")["spec"]["template"]
     workers = {"groupName": "w", "replicas": 1, "template": template}
     spec = {"suspend": True, "headGroupSpec": {"template": template}, "workerGroupSpecs": [workers]}
     cluster = {**elastic("a"), "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec}
@@ -272,7 +279,7 @@ RAY_CLUSTER = GroupVersionKind("ray.io", "v1", "RayCluster")
 
 def ray_cluster(**replicas):
     """A RayCluster that may change its size, with worker groups of so many pods of 1 CPU, and a head of 1 CPU."""
-    template = job("a", "1")["spec"]["template"]
+    template = elastic("a")["spec"]["template"]
     workers = [{"groupName": name, "replicas": count, "template": template} for name, count in replicas.items()]
     spec = {"suspend": True, "headGroupSpec": {"template": template}, "workerGroupSpecs": workers}
     return {**elastic("a"), "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec}
@@ -348,9 +355,53 @@ def test_the_next_step_of_an_elastic_job(wanted, live, step, about):
     assert (found, workload["metadata"]["name"]) == (JobStep[step], about)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "grows", "outgrows"),
+    [
+        ({"x": 2}, ["x"], True),
+        ({"x": 1, "y": 1}, ["y"], True),
+        ({"x": 2, "y": 1}, ["y"], True),
+        ({"x": 2}, [], False),
+        ({"x": 1}, ["x"], False),
+        ({}, ["x"], False),
+    ],
+    ids=["its group", "another group", "one of two", "all have the gate", "as many as before", "fewer"],
+)
+def test_only_pods_with_the_gate_may_be_added(wanted, grows, outgrows):
+    """Others would run at once: a pod set without the gate has grown beyond its quota."""
+    cluster = ray_cluster(**wanted)
+    for group in cluster["spec"]["workerGroupSpecs"]:
+        if group["groupName"] in grows:
+            group["template"] = merge(group["template"], UNGATED["spec"]["template"])
+    assert is_grown_ungated(describe(cluster), HELD) is outgrows
+
+
+def test_a_job_that_grows_without_the_gate_is_queued_anew():
+    """It is stopped before it is asked for more: its new pods would not wait for their quota."""
+
+    async def go():
+        async with small_cluster(*queues("2", labels={"pool": "x"}), seconds=None) as w:
+            await w.create(merge(elastic("a", 2), UNGATED))
+            await w.until_runs("a")
+            await scale(w, 3)
+
+            async def waits():
+                (row,) = await slices(w) or [{}]
+                return (
+                    row and counts(row) == {"main": 3} and (find(row, "QuotaReserved") or {}).get("status") == "False"
+                )
+
+            await w.until(waits, "a waits with three pods")
+            return await w.job("a")
+
+    stopped = asyncio.run(go())
+    assert stopped["spec"]["suspend"]
+    assert "nodeSelector" not in stopped["spec"]["template"]["spec"]
+
+
 def ray(kind, place, **spec):
     """A Ray job whose cluster scales by itself."""
-    template = job("a", "1")["spec"]["template"]
+    template = elastic("a")["spec"]["template"]
     cluster = {
         "enableInTreeAutoscaling": True,
         "suspend": True,

@@ -36,7 +36,7 @@ from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
-from webhook.cluster.jobs.slices import Next, slice_step
+from webhook.cluster.jobs.slices import Next, is_grown_ungated, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step, still_there
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
@@ -205,7 +205,8 @@ class Reconciler:
 
     def _differences(self, job: Object, described: Job, workload: Object, lacks: bool) -> Differences:
         waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
-        bigger = not waits and not is_elastic(job) and is_bigger(described, workload)
+        outgrows = is_grown_ungated if is_elastic(job) else is_bigger
+        bigger = not waits and outgrows(described, workload)
         if not waits and not evicted and suspended(job, described.kind):  # so its pods could be edited since then
             bigger = bigger or has_bigger_pods(self.actions.drafts.of(job, described)[0], workload)
         ranked = not lacks and (not waits or is_elastic(job))  # others get their priority with the rest of the spec

@@ -5,6 +5,7 @@ The job has one Workload that holds quota, and at most one more that is to repla
     grew while it held quota: GROW, a second Workload asks for the difference
     the second is admitted: REPLACED, the first ends
     grew further before that: RESIZE the second    shrank again: OBSOLETE, the second ends
+    grew by pods that do not wait: STOP, and OUTGROWN, as any other job
     shrank: RESIZE the one that holds quota    the second is deleted by hand: LET_GO, and another may come
     its class is another, or has another value: REPRIORITIZE both (Kueue: syncWorkloadSlicePriority)
 
@@ -19,7 +20,7 @@ from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
-from webhook.jobs.elastic import REPLACES, annotation
+from webhook.jobs.elastic import REPLACES, annotation, is_gated
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.kube.conditions import holds
@@ -52,11 +53,22 @@ def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Diff
     if holds(current, EVICTED) or gone(current):
         step = next_step(job, described, current, differ(current))
         return JobStep.REPLACED if step is JobStep.RELEASE and heir is not None else step, current
+    if (found := differ(current)).bigger:
+        return next_step(job, described, current, found), current
     if (resized := _resized(described, current, heir)) is not None:
         return resized
     if heir is not None and differ(heir).priority:
         return JobStep.REPRIORITIZE, heir
     return next_step(job, described, current, differ(current)), current
+
+
+def is_grown_ungated(described: Job, current: Object) -> bool:
+    """Return whether the job has more pods than its Workload in a pod set whose template lacks the gate of its pods.
+
+    They would run at once, and nobody could take them back but with the whole job.
+    """
+    has = counts(current)
+    return any(pods.count > has.get(pods.name, 0) and not is_gated(pods.template) for pods in described.pod_sets)
 
 
 def _superseded(live: Sequence[Object]) -> Object | None:
