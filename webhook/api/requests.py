@@ -15,10 +15,16 @@ POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
 """Resources that a pod may ask for as a whole (KEP-2837)."""
 
 
-def requests_of_pod_sets(workload: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Return what one pod of each pod set of a Workload holds, by the name of the set."""
-    sets = (workload.get("spec") or {}).get("podSets") or ()
-    return {str(pods.get("name")): pod_requests((pods.get("template") or {}).get("spec") or {}) for pods in sets}
+def requests_of_pod_sets(
+    workload: Mapping[str, Any], limit_ranges: Iterable[Mapping[str, Any]] = ()
+) -> dict[str, dict[str, int]]:
+    """Return what one pod of each pod set of a Workload holds, by the name of the set.
+
+    With what the LimitRanges of its namespace give a pod, where there are any.
+    """
+    sets, ranges = (workload.get("spec") or {}).get("podSets") or (), tuple(limit_ranges)
+    specs = {str(pods.get("name")): (pods.get("template") or {}).get("spec") or {} for pods in sets}
+    return {name: pod_requests(with_defaults(spec, ranges) if ranges else spec) for name, spec in specs.items()}
 
 
 def asks_more(requests: Mapping[str, int], granted: Mapping[str, int]) -> bool:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import API_VERSION
@@ -94,6 +96,108 @@ def test_a_workload_of_another_size_is_not_taken():
     ended, held = asyncio.run(go())
     assert find(ended, "Finished")["reason"] == "OutOfSync"
     assert held["spec"]["suspend"]
+
+
+LIMIT = {"metadata": {"labels": {"kueue.x-k8s.io/max-exec-time-seconds": "60"}}}
+MINIMUM = {"metadata": {"annotations": {"kueue.x-k8s.io/job-min-parallelism": "1"}}}
+IN_PART = {"podSets": [{**prebuilt(count=2)["spec"]["podSets"][0], "minCount": 1}]}
+TWO = {"parallelism": 2, "completions": 2}
+
+
+@pytest.mark.parametrize(
+    ("spec", "made"),
+    [
+        ({}, LIMIT),
+        ({"maximumExecutionTimeSeconds": 60}, {}),
+        (IN_PART, {"spec": TWO}),
+        ({"podSets": prebuilt(count=2)["spec"]["podSets"]}, {"spec": TWO, **MINIMUM}),
+    ],
+    ids=["the job has a time limit", "the Workload has one", "the Workload may be smaller", "the job may be smaller"],
+)
+def test_a_workload_on_other_terms_is_not_taken(spec, made):
+    """Its job does not start: it would run beyond its time, or with more pods than it gets."""
+
+    async def go():
+        async with small_cluster(*queues("1"), merge(prebuilt(), {"spec": spec}), seconds=None) as w:
+            await w.create(merge(naming("a"), made))
+            return await w.until_condition("a", "Finished"), w.kubelet.starts
+
+    ended, starts = asyncio.run(go())
+    assert find(ended, "Finished")["reason"] == "OutOfSync"
+    assert starts == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "made"),
+    [({"maximumExecutionTimeSeconds": 60}, LIMIT), (IN_PART, {"spec": TWO, **MINIMUM})],
+    ids=["a time limit", "a smaller size"],
+)
+def test_a_workload_on_the_same_terms_is_taken(spec, made):
+    """It starts, with as many pods as there is quota for."""
+
+    async def go():
+        async with small_cluster(*queues("1"), merge(prebuilt(), {"spec": spec}), seconds=None) as w:
+            await w.create(merge(naming("a"), made))
+            await w.until_runs("a")
+            return (await w.job("a"))["spec"]["parallelism"]
+
+    assert asyncio.run(go()) == 1
+
+
+RANGE = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "least", "namespace": "team-a"},
+    "spec": {"limits": [{"type": "Container", "defaultRequest": {"memory": "1Gi"}}]},
+}
+
+
+def of_two(memory):
+    """The queues, with a quota of memory beside that of CPU."""
+    made = queues()
+    (group,) = made[2]["spec"]["resourceGroups"]
+    group["coveredResources"].append("memory")
+    group["flavors"][0]["resources"].append({"name": "memory", "nominalQuota": memory})
+    return made
+
+
+@pytest.mark.parametrize("requests", [{}, {"memory": "1Gi"}], ids=["as the Workload", "as a policy completes them"])
+def test_what_a_limit_range_adds_is_in_a_workload_that_lacks_it(requests):
+    """The queue counts it there, so a job whose template has it is of the same size; so is one without it."""
+
+    async def go():
+        async with small_cluster(*of_two("1Gi"), RANGE, prebuilt(), seconds=None) as w:
+            made = naming("a")
+            made["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] |= requests
+            await w.create(made)
+            await w.until_runs("a")
+            return await workloads(w), w.kubelet.starts
+
+    found, starts = asyncio.run(go())
+    (assigned,) = found["wl"]["status"]["admission"]["podSetAssignments"]
+    assert assigned["resourceUsage"] == {"cpu": "1", "memory": "1Gi"}
+    assert starts == ["a"]
+
+
+def test_a_job_that_is_given_more_pods_than_its_workload_got_is_started_anew():
+    """With those that it got; the Workload, which somebody else made, stays."""
+
+    async def go():
+        async with small_cluster(*queues("1"), merge(prebuilt(), {"spec": IN_PART}), seconds=None) as w:
+            await w.create(merge(naming("a"), {"spec": TWO, **MINIMUM}))
+            await w.until_runs("a")
+            before = await workloads(w)
+            await w.store.patch(JOB, "a", "team-a", {"spec": {"parallelism": 2}})
+
+            async def again():
+                return w.kubelet.starts == ["a", "a"]
+
+            await w.until(again, "a is started again")
+            return before, await workloads(w), await w.job("a")
+
+    before, after, ran = asyncio.run(go())
+    assert after["wl"]["metadata"]["uid"] == before["wl"]["metadata"]["uid"]
+    assert ran["spec"]["parallelism"] == 1
 
 
 def test_a_job_that_outgrows_the_workload_that_it_names_is_stopped():

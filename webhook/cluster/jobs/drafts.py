@@ -16,7 +16,7 @@ from webhook.cluster.api.kinds import LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLAS
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
-from webhook.cluster.jobs.placement import as_grown
+from webhook.cluster.jobs.placement import as_grown, fits, has_bigger_pods
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, RENEWED
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.jobs.describe import describe
@@ -40,8 +40,7 @@ class Drafts:
     def of(self, job: Object, described: Job) -> tuple[Object, str]:
         """Return the Workload that the job would get now, and the digest of what matters in it."""
         classes = self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)
-        ranges = self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
-        workload = workload_of(job, described, priority_of(described, classes), ranges, self._label_keys)
+        workload = workload_of(job, described, priority_of(described, classes), self._ranges(job), self._label_keys)
         metadata = workload["metadata"]
         metadata.pop("creationTimestamp", None)
         carried = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in OWN}
@@ -50,6 +49,18 @@ class Drafts:
         metadata["annotations"] = {**carried, DIGEST: digest, ARRIVAL: _arrival(job)}
         metadata["finalizers"] = [FINALIZER]
         return workload, digest
+
+    def fits(self, job: Object, described: Job, workload: Object) -> bool:
+        """Return whether a Workload that somebody else made is on the terms of the job."""
+        return fits(self.of(job, described)[0], workload, self._ranges(job))
+
+    def has_bigger_pods(self, job: Object, described: Job, workload: Object) -> bool:
+        """Return whether pods of the job would request more than its Workload, as it was when it got quota.
+
+        One of Sluice's has what LimitRanges gave then; to another the queue added it.
+        """
+        ranges = () if annotation(workload, DIGEST) else self._ranges(job)
+        return has_bigger_pods(self.of(job, described)[0], workload, ranges)
 
     def of_grown(self, job: Object, described: Job, current: Object) -> tuple[Object, str]:
         """Return the same of a running elastic job: `current` says what its templates were before it was started."""
@@ -112,6 +123,9 @@ class Drafts:
         if holds(workload, QUOTA_RESERVED) and kinds != {WORKLOAD_CLASS.kind}:
             del new["priorityClassRef"]
         return {name: value for name, value in new.items() if spec.get(name) != value}
+
+    def _ranges(self, job: Object) -> list[Object]:
+        return self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
 
 
 def _as_many(fresh: Job | None, described: Job) -> Job:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.api.job_to_workload import STOPPED
-from webhook.api.requests import asks_more, pod_requests, requests_of_pod_sets
+from webhook.api.requests import asks_more, requests_of_pod_sets
 from webhook.cluster.jobs.steps import went
 from webhook.cluster.workloads.admission_checks import states_of
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_elastic
@@ -43,6 +43,7 @@ CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
 WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
 _LABEL = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """A name that may be the value of a label, as Kueue asks of it: a longer one, or one with dots, is left out."""
+_TIME_LIMIT: Final = "maximumExecutionTimeSeconds"
 TOGETHER = "kueue.x-k8s.io/job-completions-equal-parallelism"
 """The annotation, "true", of an Indexed Job that has as many completions as pods, however many it is admitted with."""
 
@@ -241,22 +242,29 @@ def is_bigger(described: Job, workload: Object) -> bool:
     return any(pods.count > granted.get(pods.name, pods.count) for pods in described.pod_sets)
 
 
-def has_bigger_pods(draft: Object, workload: Object) -> bool:
+def has_bigger_pods(draft: Object, workload: Object, limit_ranges: Iterable[Object]) -> bool:
     """Return whether pods of a job would request more than its Workload: `draft` is the one that it would get now."""
-    now, granted = requests_of_pod_sets(draft), requests_of_pod_sets(workload)
+    now, granted = requests_of_pod_sets(draft), requests_of_pod_sets(workload, limit_ranges)
     return any(asks_more(requests, granted[name]) for name, requests in now.items() if name in granted)
 
 
-def fits(described: Job, workload: Object) -> bool:
-    """Return whether a Workload that somebody else made is of the job's size: its pod sets, their pods and requests."""
-    theirs = at(workload, ("spec", "podSets")) or []
+def fits(draft: Object, workload: Object, limit_ranges: Iterable[Object]) -> bool:
+    """Return whether a Workload that somebody else made is on the terms of its job; `draft` is what the job would get.
+
+    Those are the time limit, and the pod sets with their number of pods, their least number and their requests. What
+    the LimitRanges of the namespace add counts on both sides. Source: EquivalentToWorkload in Kueue.
+    """
+    wanted, has = draft["spec"], workload["spec"]
+    asked, theirs = wanted["podSets"], has.get("podSets") or []
     given = {a.get("name"): a.get("count") for a in at(workload, ("status", "admission", "podSetAssignments")) or []}
-    if [p.get("name") for p in theirs] != [pods.name for pods in described.pod_sets]:
+    if [p.get("name") for p in theirs] != [p["name"] for p in asked]:
         return False
-    return all(
-        pods.count in (other.get("count", 1), given.get(pods.name))
-        and pod_requests(pods.template.get("spec") or {}) == pod_requests(at(other, ("template", "spec")) or {})
-        for pods, other in zip(described.pod_sets, theirs, strict=True)
+    if wanted.get(_TIME_LIMIT) != has.get(_TIME_LIMIT):
+        return False
+    return requests_of_pod_sets(draft) == requests_of_pod_sets(workload, limit_ranges) and all(
+        pods["count"] in (other.get("count", 1), given.get(pods["name"]))
+        and pods.get("minCount") == other.get("minCount")
+        for pods, other in zip(asked, theirs, strict=True)
     )
 
 

@@ -31,7 +31,7 @@ from webhook.cluster.jobs.managed import (
     lost_job,
 )
 from webhook.cluster.jobs.parents import PodParents
-from webhook.cluster.jobs.placement import fits, has_bigger_pods, is_bigger, is_changed, is_placed
+from webhook.cluster.jobs.placement import is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.retention import kept_for
@@ -190,7 +190,7 @@ class Reconciler:
         lacks = self.actions.lacks_class(job, described)
         if is_free(job, workload):
             return JobStep.FREE, workload
-        if self.workloads.named(job) and (step := _of_prebuilt(job, described, workload)) is not None:
+        if self.workloads.named(job) and (step := self._of_prebuilt(job, described, workload)) is not None:
             return step, workload
         if is_elastic(job) and not self.workloads.named(job):
             mine = self.workloads.of(key)
@@ -203,12 +203,31 @@ class Reconciler:
             return JobStep.NONE if lacks else next_step(job, described, None, Differences()), None
         return next_step(job, described, workload, self._differences(job, described, workload, lacks)), workload
 
+    def _of_prebuilt(self, job: Object, described: Job, workload: Object | None) -> JobStep | None:
+        """Return the step of a job that names its Workload, None where it goes on as any other."""
+        if finish_of(job) is not None:
+            return JobStep.NONE if workload is None else None
+        if workload is None:
+            return JobStep.NONE if suspended(job, described.kind) else JobStep.STOP
+        if controller_of(workload) is None:
+            return JobStep.ADOPT
+        if holds(workload, FINISHED):
+            return None
+        exceeds = holds(workload, QUOTA_RESERVED) and is_bigger(described, workload)
+        if exceeds or not self.actions.drafts.fits(job, described, workload):
+            stopped = described.kind.gate or suspended(job, described.kind)
+            return down(job, workload, bool(stopped), Differences(templates=is_placed(job)), JobStep.REJECT)
+        return None
+
     def _differences(self, job: Object, described: Job, workload: Object, lacks: bool) -> Differences:
         waits, evicted = not holds(workload, QUOTA_RESERVED), holds(workload, EVICTED)
+        own = self.workloads.named(job) is None  # else `_of_prebuilt` compares the sizes
         outgrows = is_grown_ungated if is_elastic(job) else is_bigger
-        bigger = not waits and outgrows(described, workload)
-        if not waits and not evicted and suspended(job, described.kind):  # so its pods could be edited since then
-            bigger = bigger or has_bigger_pods(self.actions.drafts.of(job, described)[0], workload)
+        bigger = own and not waits and outgrows(described, workload)
+        if (
+            own and not waits and not evicted and suspended(job, described.kind)
+        ):  # so its pods could be edited since then
+            bigger = bigger or self.actions.drafts.has_bigger_pods(job, described, workload)
         ranked = not lacks and (not waits or is_elastic(job))  # others get their priority with the rest of the spec
         return Differences(
             spec=waits and not lacks and self.actions.drafts.is_other(job, described, workload),
@@ -370,17 +389,3 @@ def _is_in_vain(job: Object, workload: Object) -> bool:
         return gone(workload) or holds(workload, EVICTED)
     waits = bool(described.queue) and not holds(workload, QUOTA_RESERVED) and not gone(workload)
     return not waits and not still_there(job)
-
-
-def _of_prebuilt(job: Object, described: Job, workload: Object | None) -> JobStep | None:
-    """Return the step of a job that names its Workload, None where it goes on as any other."""
-    if finish_of(job) is not None:
-        return JobStep.NONE if workload is None else None
-    if workload is None:
-        return JobStep.NONE if suspended(job, described.kind) else JobStep.STOP
-    if controller_of(workload) is None:
-        return JobStep.ADOPT
-    if not holds(workload, FINISHED) and not fits(described, workload):
-        stopped = described.kind.gate or suspended(job, described.kind)
-        return down(job, workload, bool(stopped), Differences(templates=is_placed(job)), JobStep.REJECT)
-    return None
