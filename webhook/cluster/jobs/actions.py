@@ -16,21 +16,29 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.drafts import Drafts
-from webhook.cluster.jobs.lifecycle import owned_pods
 from webhook.cluster.jobs.managed import IS_GROUP
 from webhook.cluster.jobs.placement import FlavorNotFound, PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
+from webhook.cluster.jobs.pods_left import owned_pods
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import ADMITTED, EVALUATION, EVICTED, FINISHED, NO_HOLD, WAITING
+from webhook.cluster.workloads.conditions import (
+    ADMITTED,
+    EVALUATION,
+    EVICTED,
+    FINISHED,
+    NO_HOLD,
+    QUOTA_RESERVED,
+    WAITING,
+)
 from webhook.jobs.describe import suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.fields import at
-from webhook.kube.gvk import POD
+from webhook.kube.gvk import POD, GroupVersionKind, split_api_version
 from webhook.store.errors import Conflict, NotFound, Refused
 from webhook.store.objects import Object, key_of, uid_of
 
@@ -40,6 +48,14 @@ NOT_COMPOSED: Final = "ErrWorkloadCompose"
 """Why an Event tells that a job has no Workload, or an old one."""
 NOT_STARTED: Final = "FailedToStart"
 """Why a job that is admitted does not start, or never will."""
+
+
+_GIVES_BACK: Final = frozenset({JobStep.RELEASE, JobStep.OUTGROWN, JobStep.REJECT, JobStep.LET_GO})
+
+
+def gives_back(step: JobStep, workload: Object) -> bool:
+    """Return whether a step gives back quota that pods of the job may still use: it has to wait for their end."""
+    return step in _GIVES_BACK and holds(workload, QUOTA_RESERVED) and not holds(workload, FINISHED)
 
 
 class Actions:
@@ -124,7 +140,7 @@ class Actions:
             await self.pods.hold(job, workload)
         elif step is JobStep.STOP and workload is not None:
             await self.pods.end(job, workload)
-        elif workload is not None:
+        elif workload is not None and not (gives_back(step, workload) and await self.pods_left(workload, uid_of(job))):
             await self._change(step, job, described, workload)
 
     async def tell(self, workload: Object, condition: str, status: bool, reason: str, message: str) -> None:
@@ -169,10 +185,9 @@ class Actions:
             status = workload_conditions.without_quota(workload, EVALUATION, NO_HOLD, self._writer.stamp())
             await self._writer.status(workload, status)
         elif step is JobStep.RELEASE:
-            if not await self.pods_left(uid_of(job), key_of(job)[0]):
-                again = not (described.kind.gate and self._ends_with_pod)
-                status = workload_conditions.released(workload, self._writer.stamp(), again=again)
-                await self._writer.status(workload, status)
+            again = not (described.kind.gate and self._ends_with_pod)
+            status = workload_conditions.released(workload, self._writer.stamp(), again=again)
+            await self._writer.status(workload, status)
         elif step is JobStep.FINISH and (finish := finish_of(job)) is not None:
             await self.finish(job, workload, finish)
         elif step is JobStep.LET_GO:
@@ -246,16 +261,23 @@ class Actions:
         if is_marked(workload):
             await self._writer.metadata(workload, {"finalizers": let_go(workload)})
 
-    async def pods_left(self, job_uid: str, namespace: str) -> int:
+    async def pods_left(self, workload: Object, job_uid: str) -> int:
         """Count the pods of a job that still run, by asking the store: what the job's status says may be old."""
-        return owned_pods(job_uid, list((await self._view.store.list(POD, namespace)).items))
+        pods = (await self._view.store.list(POD, key_of(workload)[0])).items
+        return owned_pods(pods, job_uid, workload, self._owner_of)
+
+    def _owner_of(self, reference: Object) -> Object | None:
+        """Return the job object of an ownerReference, None where it is not in view."""
+        group, version = split_api_version(str(reference.get("apiVersion") or ""))
+        gvk = GroupVersionKind(group, version, str(reference.get("kind") or ""))
+        return self._view.mirror(gvk).by_uid(str(reference.get("uid"))) if self._view.follows(gvk) else None
 
     async def orphan(self, workload: Object, job_uid: str) -> bool:
         """Release the quota of a job that was deleted, once its pods are gone; return whether that is done.
 
         The Workload ends, and the garbage collector takes it away with its owner.
         """
-        if await self.pods_left(job_uid, key_of(workload)[0]):
+        if await self.pods_left(workload, job_uid):
             return False
         if not holds(workload, FINISHED) and not at(workload, ("metadata", "deletionTimestamp")):
             finish = Finish("OwnerNotFound", "The workload's owner no longer exists")

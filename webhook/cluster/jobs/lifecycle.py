@@ -42,20 +42,6 @@ _STATES: Final[dict[str, Callable[[Object], bool]]] = {
 """Of the kinds whose status counts no pods. Their controllers take pods away before they leave the state."""
 
 
-def owned_pods(job_uid: str, pods: list[Object]) -> int:
-    """Count the pods that belong to the job by owner or by the Job controller's label, and have not ended."""
-    return sum(1 for pod in pods if _belongs(pod, job_uid) and at(pod, ("status", "phase")) not in _ENDED)
-
-
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
-
-
-def _belongs(pod: Object, uid: str) -> bool:
-    owners = _list(at(pod, ("metadata", "ownerReferences")))
-    labels = at(pod, ("metadata", "labels")) or {}
-    return any(owner.get("uid") == uid for owner in owners) or labels.get("batch.kubernetes.io/controller-uid") == uid
-
-
 def ready(job: Object) -> bool | None:
     """Return whether all pods of a Job are ready; None where the kind does not tell."""
     if at(job, ("status", "ready")) is None:

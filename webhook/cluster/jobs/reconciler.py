@@ -14,7 +14,7 @@ from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
-from webhook.cluster.jobs.actions import Actions
+from webhook.cluster.jobs.actions import Actions, gives_back
 from webhook.cluster.jobs.groups import PodGroups
 from webhook.cluster.jobs.managed import (
     LOST,
@@ -163,7 +163,7 @@ class Reconciler:
         except MALFORMED as error:
             self._tell_malformed(key, job, error)
             return LATER
-        return POLL if step is JobStep.RELEASE else SOON
+        return POLL if workload is not None and gives_back(step, workload) else SOON
 
     def _tell_malformed(self, key: JobKey, job: Object, error: Exception) -> None:
         log.error("%s is malformed and is skipped: %r", key, error)
