@@ -8,12 +8,19 @@ from tests.cluster import small_cluster as small_cluster_module
 from tests.cluster.jobs.test_pods import pod, started
 from tests.cluster.small_cluster import in_virtual_time, job, queues, small_cluster
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
-from webhook.cluster.api.kinds import ADMISSION_CHECK, POD_TEMPLATE, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
+from webhook.cluster.api.kinds import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    POD_TEMPLATE,
+    PROVISIONING_CONFIG,
+    PROVISIONING_REQUEST,
+    WORKLOAD,
+)
 from webhook.cluster.provisioning.answers import answer
-from webhook.cluster.provisioning.requests import attempt_of, name_of, wanted
+from webhook.cluster.provisioning.requests import attempt_of, name_of, pod_sets_of, template_name, wanted
 from webhook.kube.conditions import find
 from webhook.store.errors import Refused
-from webhook.store.memory import MemoryStore
+from webhook.store.memory import Event, EventType, MemoryStore
 from webhook.store.objects import merge
 
 CHECK = {
@@ -276,3 +283,77 @@ def test_a_request_that_is_refused_is_made_again_after_a_while(monkeypatch):
     before, seconds = in_virtual_time(monkeypatch, go)
     assert before == (1, 1)
     assert 30 <= seconds < 40
+
+
+LONG = "x" * 250
+
+
+@pytest.mark.parametrize(
+    ("request_", "name", "expected"),
+    [
+        ("r", "ppt-r-w", ["w"]),
+        ("r", "ppt-r-w-2", ["w-2"]),
+        ("r", template_name("r", "w", {"spec": {}}), ["w"]),
+        ("r", template_name("r", "w-2", {"spec": {}}), ["w-2"]),
+        (LONG, template_name(LONG, "w", {"spec": {}}), ["w"]),
+        ("r", "ppt-r-other", []),
+    ],
+    ids=["made by Kueue", "whose pod set ends with a number", "made by Sluice", "with a number", "cut", "another's"],
+)
+def test_the_pod_set_of_a_template_is_known_by_its_name(request_, name, expected):
+    """Also where a Kueue has made the request. No name is longer than the API allows."""
+    assert pod_sets_of(request_, [name], ["w", "w-2"]) == expected
+    assert len(name) <= 253
+
+
+class SlowCollector(MemoryStore):
+    """A store whose garbage collector is late: what an object owned outlives it."""
+
+    def _remove(self, kind, key, obj):
+        del self._objects[kind][key]
+        self._version += 1
+        last = merge(obj, {"metadata": {"resourceVersion": str(self._version)}})
+        self._publish(kind, Event(EventType.DELETED, last))
+
+
+@pytest.mark.parametrize("second", ["g", "f"], ids=["another flavor", "the same flavor"])
+def test_a_job_that_is_admitted_again_asks_for_nodes_of_its_flavor_then(second):
+    """Templates of its first request may be there as yet: the second has its own, or takes them over."""
+    first = {"f": "2", "g": "2"}
+    then = {"f": "2" if second == "f" else "0", "g": "2"}
+
+    def groups(quotas):
+        flavors = [{"name": n, "resources": [{"name": "cpu", "nominalQuota": q}]} for n, q in quotas.items()]
+        return [{"coveredResources": ["cpu"], "flavors": flavors}]
+
+    async def go():
+        made = cluster()
+        made[2]["spec"]["resourceGroups"] = groups(first)
+        other = merge(made[1], {"metadata": {"name": "g"}, "spec": {"nodeLabels": {"zone": "g"}}})
+        store = SlowCollector(now=small_cluster_module.CLOCKS.now)
+        async with small_cluster(*made, other, seconds=None, store=store) as w:
+            await w.create(job("a"))
+            old = await request_of(w)
+            await tell(w, old, "Provisioned", "there")
+            await w.until_runs("a")
+            await w.store.patch(CLUSTER_QUEUE, "cq", None, {"spec": {"stopPolicy": "HoldAndDrain"}})
+            await w.until_condition("a", "QuotaReserved", "False")
+            anew = {"spec": {"stopPolicy": "None", "resourceGroups": groups(then)}}
+            await w.store.patch(CLUSTER_QUEUE, "cq", None, anew)
+
+            async def asks_again(old=old):
+                found = (await w.store.list(PROVISIONING_REQUEST)).items
+                return next((r for r in found if r["metadata"]["uid"] != old["metadata"]["uid"]), None)
+
+            request = await w.until(asks_again, "another request is made")
+            (named,) = request["spec"]["podSets"]
+
+            async def owned():
+                found = await w.store.get(POD_TEMPLATE, named["podTemplateRef"]["name"], "team-a")
+                (owner,) = found["metadata"]["ownerReferences"]
+                return found if owner["uid"] == request["metadata"]["uid"] else None
+
+            return await w.until(owned, "its template is its own")
+
+    zone = {"f": "a", "g": "g"}[second]
+    assert asyncio.run(go())["template"]["spec"]["nodeSelector"] == {"zone": zone}

@@ -192,10 +192,16 @@ class Provisioner:
         self._events.tell(workload, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{key_of(new)[1]}"')
 
     async def _create(self, request: Object, templates: list[Object]) -> None:
-        """Create the templates before the request, so that it is never seen without them; then make it their owner."""
+        """Create the templates before the request, so that it is never seen without them; then make it their owner.
+
+        One that is there already is the same, and perhaps an earlier request's: it is taken over from that, before the
+        garbage collector deletes it. Raises NotFound where that was quicker.
+        """
         for template in templates:
-            with suppress(AlreadyExists):
+            try:
                 await self._writer.create(template)
+            except AlreadyExists:
+                await self._writer.own(template, {"ownerReferences": template["metadata"]["ownerReferences"]})
         gvk = self._view.mirror(PROVISIONING_REQUEST).gvk
         created = await self._writer.create({**request, "apiVersion": gvk.api_version})
         patch: dict[str, Any] = {"ownerReferences": [owner_reference(created)]}
