@@ -6,9 +6,13 @@ import pytest
 
 from tests.cluster.jobs.test_pods import GATE, end, found, gone, pod, started
 from tests.cluster.small_cluster import job, queues, small_cluster
+from tests.cluster.workloads.test_admission_checks import checked
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import API_VERSION
 from webhook.api.snapshot.slices import counts
-from webhook.cluster.api.kinds import WORKLOAD
+from webhook.api.snapshot.workload import GATE as ADMISSION_GATE
+from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
+from webhook.jobs.describe import PRIORITY
 from webhook.jobs.pod_groups import FAST, GROUP, RETRIABLE, TOTAL, as_one_job
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD
@@ -202,3 +206,79 @@ def test_a_workload_of_the_groups_name_that_is_another_is_left_alone():
 def test_a_group_that_is_not_complete_is_no_job(pods):
     """It waits for the pod, or the edit, that it lacks."""
     assert as_one_job(pods) is None
+
+
+def of_class(name, value):
+    return {
+        "apiVersion": API_VERSION,
+        "kind": WORKLOAD_CLASS.kind,
+        "metadata": {"name": name},
+        "value": value,
+    }
+
+
+def test_a_group_follows_its_class_and_the_value_of_it():
+    """While it waits, and while it runs: as the Workload of a job does."""
+
+    async def go():
+        of_low = {"metadata": {"labels": {PRIORITY: "low"}}}
+        classes = of_class("low", 1), of_class("high", 9)
+        async with small_cluster(*queues("1"), *classes, seconds=None) as w:
+            await w.create(job("busy"))
+            await w.until_runs("busy")
+            await w.create(*(merge(member(name, cpu="500m"), of_low) for name in ("a", "b")))
+            await until_workload(w, lambda o: o["spec"]["priority"] == 1, "has the value of its class")
+            await w.store.patch(WORKLOAD_CLASS, "low", None, {"value": 3})
+            await until_workload(w, lambda o: o["spec"]["priority"] == 3, "has the new value")
+            await w.kubelet.end("busy")
+            await started(w, "a")
+            await w.store.patch(POD, "a", "team-a", {"metadata": {"labels": {PRIORITY: "high"}}})
+            await w.store.patch(POD, "b", "team-a", {"metadata": {"labels": {PRIORITY: "high"}}})
+            return await until_workload(w, lambda o: o["spec"]["priority"] == 9, "has the value of the other class")
+
+    assert asyncio.run(go())["spec"]["priorityClassRef"]["name"] == "high"
+
+
+def test_a_group_waits_until_the_last_of_its_pods_names_no_gate():
+    """An annotation that a controller takes off its pods lets the whole group into its queue."""
+    settings = QueueSettings(feature_gates={"AdmissionGatedBy": True})
+
+    async def go():
+        gated = {"metadata": {"annotations": {ADMISSION_GATE: "example.com/x"}}}
+        async with small_cluster(*queues("2"), seconds=None, settings=settings) as w:
+            await w.create(merge(member("a"), gated), merge(member("b"), gated))
+
+            def is_gated(obj):
+                return (find(obj, "QuotaReserved") or {}).get("reason") == "AdmissionGated"
+
+            await until_workload(w, is_gated, "waits for its gate")
+            for name in ("a", "b"):
+                await w.store.patch(POD, name, "team-a", {"metadata": {"annotations": {ADMISSION_GATE: None}}})
+            await started(w, "a")
+            await started(w, "b")
+
+    asyncio.run(go())
+
+
+CONFLICT = "check one changes nodeSelector pool to other"
+
+
+@pytest.mark.parametrize("roles", [("1", "1"), ("1", "2")], ids=["one role", "two, of which one could run"])
+def test_a_group_that_its_checks_send_elsewhere_ends(roles):
+    """Its flavor says otherwise, so not one of its pods goes, and its quota is another's."""
+
+    async def go():
+        async with small_cluster(*checked({"name": "one"}, cpu="3", labels={"pool": "x"}), seconds=None) as w:
+            await w.create(*(member(name, cpu=cpu) for name, cpu in zip("ab", roles, strict=True)))
+            made = await until_workload(w, lambda o: holds(o, "QuotaReserved"), "has quota")
+            last = made["spec"]["podSets"][-1]["name"]
+            (row,) = made["status"]["admissionChecks"]
+            updates = [{"name": last, "nodeSelector": {"pool": "other"}}]
+            ready = {**row, "state": "Ready", "podSetUpdates": updates}
+            await w.store.patch(WORKLOAD, "g", "team-a", {"status": {"admissionChecks": [ready]}}, subresource="status")
+            ended = await until_workload(w, lambda o: holds(o, "Finished"), "ended")
+            return ended, [(await found(w, name))["spec"]["schedulingGates"] for name in ("a", "b")]
+
+    ended, gates = asyncio.run(go())
+    assert (find(ended, "Finished")["reason"], find(ended, "Finished")["message"]) == ("FailedToStart", CONFLICT)
+    assert gates == [[GATE], [GATE]]

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.jobs.test_elastic import elastic, scale, slices
+from tests.cluster.jobs.test_prebuilt import naming, prebuilt
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
 from webhook.store.objects import merge
@@ -142,3 +143,60 @@ def test_both_workloads_of_a_growing_job_follow_its_class(before, refs):
             return tuple((s["spec"].get("priorityClassRef") or {}).get("name") for s in await slices(w))
 
     assert asyncio.run(go()) == refs
+
+
+OF_PODS = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "usual"},
+    "value": 5,
+    "globalDefault": True,
+}
+HIGH = {"group": "kueue.x-k8s.io", "kind": WORKLOAD_CLASS.kind, "name": "high"}
+
+
+async def until_priority(w, value, name="a"):
+    async def has():
+        return (await w.workload(name))["spec"]["priority"] == value
+
+    await w.until(has, f"{name} has priority {value}")
+
+
+def test_a_workload_that_its_job_names_keeps_its_class():
+    """It has the number of that, while it waits and while it runs; the job's pods have another class."""
+    made = merge(prebuilt(), {"spec": {"priority": 9, "priorityClassRef": HIGH}})
+
+    async def go():
+        classes = of_class("high", value=9), OF_PODS
+        async with small_cluster(*queues("1"), *classes, seconds=None) as w:
+            await w.create(job("busy"))
+            await w.until_runs("busy")
+            await w.create(made, naming("a"))
+            await w.until_condition("a", "QuotaReserved", "False")
+            await w.store.patch(WORKLOAD_CLASS, "high", None, {"value": 8})
+            await until_priority(w, 8)
+            await w.kubelet.end("busy")
+            await w.until_runs("a")
+            before = await w.workload("a")
+            await w.store.patch(WORKLOAD_CLASS, "high", None, {"value": 7})
+            await until_priority(w, 7)
+            return before, await w.workload("a")
+
+    before, after = asyncio.run(go())
+    assert before["spec"]["priority"] == 8
+    assert after["spec"]["priorityClassRef"] == HIGH
+
+
+def test_a_running_job_whose_class_is_taken_away_keeps_it():
+    """The class cannot be removed while quota is reserved, so the number stays that of the class."""
+
+    async def go():
+        async with small_cluster(*queues("1"), of_class("high", value=9), OF_PODS, seconds=None) as w:
+            await w.create(labelled("a", "high"))
+            await w.until_runs("a")
+            await w.store.patch(JOB, "a", "team-a", {"metadata": {"labels": {CLASS: None}}})
+            await w.store.patch(WORKLOAD_CLASS, "high", None, {"value": 8})
+            await until_priority(w, 8)
+            return (await w.workload("a"))["spec"]["priorityClassRef"]
+
+    assert asyncio.run(go()) == HIGH

@@ -1,10 +1,17 @@
 """Jobs that the queue gave up are deleted after a while, where the settings say so."""
 
+import asyncio
+
 import pytest
 
+from tests.cluster.jobs.test_pod_groups import member, until_workload
+from tests.cluster.jobs.test_pods import gone
 from tests.cluster.small_cluster import in_virtual_time, job, queues, small_cluster
+from tests.cluster.workloads.test_admission_checks import checked
 from webhook.api.configuration.sections import QueueSettings, Retention
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.retention import kept_for
+from webhook.kube.conditions import holds
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge
 
@@ -31,6 +38,22 @@ def test_a_job_whose_time_is_over_is_deleted(monkeypatch):
             return w.kubelet.starts
 
     assert in_virtual_time(monkeypatch, go) == ["a"]
+
+
+def test_the_pods_of_a_group_that_a_check_refuses_are_deleted():
+    """All of them: they hold a place in its name, and would wait without end."""
+
+    async def go():
+        async with small_cluster(*checked({"name": "one"}, cpu="2"), seconds=None, settings=AT_ONCE) as w:
+            await w.create(member("a"), member("b"))
+            made = await until_workload(w, lambda o: holds(o, "QuotaReserved"), "has quota")
+            (row,) = made["status"]["admissionChecks"]
+            refused = {"status": {"admissionChecks": [{**row, "state": "Rejected", "message": "no"}]}}
+            await w.store.patch(WORKLOAD, "g", "team-a", refused, subresource="status")
+            await gone(w, "a")
+            await gone(w, "b")
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ class Actions:
             rows = [{"name": name, "count": count} for name, count in to_reclaim(job, described, workload).items()]
             await self._writer.status(workload, {**(workload.get("status") or {}), "reclaimablePods": rows or None})
         elif step is JobStep.REPRIORITIZE:
-            change = self.drafts.priority_change(described, workload)
+            change = self.drafts.priority_change(job, described, workload)
             await self._writer.replace({**workload, "spec": {**workload["spec"], **change}})
             self._events.tell(job, "UpdatedWorkload", f"Updated workload priority class: {_name(workload)}")
         elif step is JobStep.ASK:

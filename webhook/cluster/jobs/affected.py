@@ -90,7 +90,7 @@ class AffectedJobs:
         if cause.kind in _HAVE_RUNTIMES:
             return self._with_runtime(cause)
         if cause.kind == (WORKLOAD_CLASS.group, WORKLOAD_CLASS.kind):
-            return self._of_class(cause.name)
+            return chain(self._of_class(cause.name), self._of_workloads(lambda workload: _keeps_class(workload, cause)))
         if cause.kind == (PRIORITY_CLASS.group, PRIORITY_CLASS.kind):
             workloads = self._of_workloads(lambda workload: _names_class(workload, cause))
             return chain(workloads, self._that_say(cause.name))
@@ -152,6 +152,12 @@ def _flavors(workload: Object) -> Iterator[str]:
     """Return the flavors that the admission of a Workload names."""
     for assignment in at(workload, ("status", "admission", "podSetAssignments")) or ():
         yield from (assignment.get("flavors") or {}).values()
+
+
+def _keeps_class(workload: Object, cause: _Cause) -> bool:
+    """Return whether a Workload names a WorkloadPriorityClass, which its job need not."""
+    ref = at(workload, ("spec", "priorityClassRef")) or {}
+    return (ref.get("kind"), ref.get("name")) == (cause.kind[1], cause.name)
 
 
 def _names_class(workload: Object, cause: _Cause) -> bool:

@@ -19,7 +19,7 @@ from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNE
 from webhook.cluster.jobs.placement import as_grown, fits, has_bigger_pods
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, RENEWED
 from webhook.cluster.workloads.conditions import QUOTA_RESERVED
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job
 from webhook.kube.conditions import holds
@@ -36,6 +36,7 @@ class Drafts:
 
     def __init__(self, view: View, settings: QueueSettings) -> None:
         self._view, self._label_keys = view, settings.copied_labels
+        self._annotated = settings.enabled("WorkloadIdentifierAnnotations", default=True)
 
     def of(self, job: Object, described: Job) -> tuple[Object, str]:
         """Return the Workload that the job would get now, and the digest of what matters in it."""
@@ -108,21 +109,31 @@ class Drafts:
             return True
         return annotation(workload, RENEWED) != _generation(workload) and is_edited(draft, workload)
 
-    def priority_change(self, described: Job, workload: Object) -> Object:
+    def priority_change(self, job: Object, described: Job, workload: Object) -> Object:
         """Return what of a Workload's priority is to be written: its class is another, or has another value now.
 
         A class is neither set nor removed while quota is reserved, nor a PriorityClass changed (the CRD refuses it, as
-        Kueue's does): then its number alone is taken over, and the class with the next reservation.
+        Kueue's does): then its number alone is taken over, and the class with the next reservation. A Workload that
+        keeps a WorkloadPriorityClass has the number of that; so has one that its job names, whatever the job says.
         """
-        spec = workload["spec"]
+        spec, reserved = workload["spec"], holds(workload, QUOTA_RESERVED)
         new = priority_fields(priority_of(described, self._view.all(WORKLOAD_CLASS, PRIORITY_CLASS)))
-        old_class, new_class = spec.get("priorityClassRef"), new.get("priorityClassRef")
-        if new_class is None:
+        old_class, new_class = spec.get("priorityClassRef") or {}, new.get("priorityClassRef") or {}
+        keeps = old_class.get("kind") == WORKLOAD_CLASS.kind and new_class.get("kind") != WORKLOAD_CLASS.kind
+        if prebuilt_of(job, annotated=self._annotated) or (reserved and keeps):
+            new = self._number_of(old_class)
+        elif not new_class:
             return {}
-        kinds = {(old_class or {}).get("kind"), new_class["kind"]}
-        if holds(workload, QUOTA_RESERVED) and kinds != {WORKLOAD_CLASS.kind}:
+        elif reserved and {old_class.get("kind"), new_class["kind"]} != {WORKLOAD_CLASS.kind}:
             del new["priorityClassRef"]
         return {name: value for name, value in new.items() if spec.get(name) != value}
+
+    def _number_of(self, ref: Object) -> Object:
+        """Return the priority that a WorkloadPriorityClass has now; nothing of another class, or one that is gone."""
+        found = self._view.mirror(WORKLOAD_CLASS).get(str(ref.get("name"))) if ref else None
+        if found is None or ref.get("kind") != WORKLOAD_CLASS.kind:
+            return {}
+        return {"priority": int(found.get("value") or 0)}
 
     def _ranges(self, job: Object) -> list[Object]:
         return self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])

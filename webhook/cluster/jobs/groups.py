@@ -8,23 +8,24 @@ from typing import Final
 
 from webhook.api.job_to_workload import shared_reference
 from webhook.api.snapshot.slices import counts
-from webhook.api.snapshot.workload import REPLACEMENT
+from webhook.api.snapshot.workload import GATE, REPLACEMENT
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.jobs.actions import NOT_COMPOSED, Actions
+from webhook.cluster.jobs.actions import NOT_COMPOSED, NOT_STARTED, Actions
 from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement, to_move
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
+from webhook.cluster.jobs.placement import PlacementConflict
 from webhook.cluster.jobs.pods_ready import told_of
-from webhook.cluster.jobs.steps import gone
+from webhook.cluster.jobs.retention import kept_for
+from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
-from webhook.jobs.describe import describe
+from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish
-from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import (
     GROUP,
     agreed,
@@ -63,9 +64,10 @@ class PodGroups:
         managed: ManagedJobs,
         *,
         readiness: bool,
+        retention: int | None,
     ) -> None:
         self._view, self._writer, self._actions, self._events = view, writer, actions, events
-        self._managed, self._readiness = managed, readiness
+        self._managed, self._readiness, self._retention = managed, readiness, retention
 
     async def look(self, namespace: str, name: str) -> float | None:
         """Do the next step for a group. A Workload of its name that is no group's is left alone."""
@@ -85,9 +87,12 @@ class PodGroups:
                 return SOON
         if step is GroupStep.NONE:
             self._tell(name, pods, workload)
-        if step is GroupStep.NONE or (step is GroupStep.FREE and not about):
+            return await self._rest(pods, workload) if workload is not None and by_pods(workload) else None
+        if step is GroupStep.FREE and not about:
             return None
         log.info("pod group %s/%s: %s", namespace, name, step.value)
+        if step is GroupStep.START and workload is not None:
+            return await self._start(about, pods, workload)
         if step is GroupStep.CREATE:
             await self._create(name, list(about))
         elif workload is not None:
@@ -161,16 +166,12 @@ class PodGroups:
             await self._actions.drop(pods[0], workload)
         elif step is GroupStep.TELL and (told := replacement(places(pods, workload), workload)) is not None:
             await self._actions.tell(workload, REPLACEMENT, *told)
-        elif step is GroupStep.START:
-            workload = await self._actions.settle(workload)
         for pod in chosen:
             await self._one(step, pod, workload)
 
     async def _one(self, step: GroupStep, pod: Object, workload: Object) -> None:
         """Do a step for one pod."""
-        if step is GroupStep.START and (described := describe(pod)) is not None:
-            await self._start(pod, described, workload)
-        elif step is GroupStep.END:
+        if step is GroupStep.END:
             await self._actions.pods.end(pod, workload)
         elif step is GroupStep.HOLD:
             await self._actions.pods.hold(pod, workload)
@@ -179,9 +180,60 @@ class PodGroups:
         elif step is GroupStep.FREE:
             await self._actions.pods.free(pod)
 
-    async def _start(self, pod: Object, described: Job, workload: Object) -> None:
-        await self._writer.replace(self._actions.placed(pod, of_role(pod, described), workload, marked=True))
-        self._events.tell(pod, "Started", f"Admitted by clusterQueue {workload['status']['admission']['clusterQueue']}")
+    async def _start(self, chosen: Sequence[Object], pods: Sequence[Object], workload: Object) -> float | None:
+        """Let pods go, on their flavors. Where the checks contradict them or a pod, the group can never run whole.
+
+        That is the end of its Workload, unless others of its pods have been let go: then it is when they have ended.
+        """
+        workload = await self._actions.settle(workload)
+        ready: list[Object] = []
+        conflicts: list[tuple[Object, str]] = []
+        for pod in chosen:
+            described = describe(pod)
+            assert described is not None  # a pod of a group is one
+            try:
+                ready.append(self._actions.placed(pod, of_role(pod, described), workload, marked=True))
+            except PlacementConflict as error:
+                conflicts.append((pod, str(error)))
+        if conflicts and all(waits(pod) or is_over(pod) for pod in pods):
+            pod, why = conflicts[0]
+            await self._actions.finish(pod, workload, Finish(NOT_STARTED, why))
+            return SOON
+        for pod, why in conflicts:
+            self._events.tell(pod, NOT_STARTED, why, warning=True)
+        queue = workload["status"]["admission"]["clusterQueue"]
+        for pod in ready:
+            await self._writer.replace(pod)
+            self._events.tell(pod, "Started", f"Admitted by clusterQueue {queue}")
+        return SOON if ready else None
+
+    async def _rest(self, pods: list[Object], workload: Object) -> float | None:
+        """See to a group that has nothing to do: what its pods say of its Workload, and whether they are given up."""
+        if await self._follow(places(pods, workload).kept, workload):
+            return SOON
+        left = kept_for(workload, self._retention, self._writer.stamp())
+        for pod in pods if left == 0 else ():
+            if not gone(pod):
+                await self._actions.remove(pod)
+        return left or None
+
+    async def _follow(self, pods: Sequence[Object], workload: Object) -> bool:
+        """Write priority or admission gate of a Workload that its pods name otherwise now; return whether it was."""
+        if not pods or holds(workload, FINISHED) or gone(workload) or any(map(prebuilt_of, pods)):
+            return False
+        first, described = pods[0], describe(pods[0])
+        agree = len({(row.priority_class if (row := describe(pod)) else None) for pod in pods}) == 1
+        if described is None or not agree or self._actions.lacks_class(first, described):
+            return False
+        if self._actions.drafts.priority_change(first, described, workload):
+            await self._actions.take(JobStep.REPRIORITIZE, first, described, workload)
+            return True
+        gate = annotation(agreed(pods), GATE)
+        if holds(workload, QUOTA_RESERVED) or gate == annotation(workload, GATE):
+            return False
+        await self._writer.metadata(workload, {"annotations": {GATE: gate or None}})
+        self._events.tell(pods[0], "UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{gate}"')
+        return True
 
     async def _create(self, name: str, pods: list[Object]) -> None:
         described = as_one_job(pods)

@@ -106,7 +106,7 @@ class PodParents:
             status = without_quota(workload, EVALUATION, NO_HOLD, self._writer.stamp())
             workload = await self._writer.status(workload, status)
         if holds(workload, QUOTA_RESERVED):
-            if self._actions.drafts.priority_change(described, workload):
+            if self._actions.drafts.priority_change(parent, described, workload):
                 await self._actions.take(JobStep.REPRIORITIZE, parent, described, workload)
         elif self._actions.drafts.is_other(parent, described, workload):
             draft, _ = self._actions.drafts.of(parent, described)

@@ -82,7 +82,8 @@ class Reconciler:
         self._ungater = SliceUngater(view, writer)
         ready = settings.wait_for_pods_ready is not None
         self._parents = PodParents(view, writer, self.actions, events, self._managed)
-        self._groups = PodGroups(view, writer, self.actions, events, self._managed, readiness=ready)
+        kept = settings.retention.after_deactivated
+        self._groups = PodGroups(view, writer, self.actions, events, self._managed, readiness=ready, retention=kept)
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
@@ -228,10 +229,12 @@ class Reconciler:
             own and not waits and not evicted and suspended(job, described.kind)
         ):  # so its pods could be edited since then
             bigger = bigger or self.actions.drafts.has_bigger_pods(job, described, workload)
-        ranked = not lacks and (not waits or is_elastic(job))  # others get their priority with the rest of the spec
+        ranked = not lacks and (
+            not own or not waits or is_elastic(job)
+        )  # others get their priority with the rest of the spec
         return Differences(
             spec=waits and not lacks and self.actions.drafts.is_other(job, described, workload),
-            priority=ranked and bool(self.actions.drafts.priority_change(described, workload)),
+            priority=ranked and bool(self.actions.drafts.priority_change(job, described, workload)),
             checks=not waits and self.actions.has_other_checks(workload),
             reclaimable=self._reclaims and to_reclaim(job, described, workload) != reclaimed(workload),
             bigger=bigger,

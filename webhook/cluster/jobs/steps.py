@@ -120,6 +120,8 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
         return down(job, workload, stopped, differs, JobStep.NONE)
     if differs.spec:
         return JobStep.RENEW
+    if differs.priority:
+        return JobStep.REPRIORITIZE
     return JobStep.RECLAIM if differs.reclaimable else JobStep.NONE
 
 
