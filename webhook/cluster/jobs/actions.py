@@ -19,8 +19,8 @@ from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.managed import IS_GROUP
 from webhook.cluster.jobs.placement import FlavorNotFound, PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
-from webhook.cluster.jobs.pods_left import owned_pods
 from webhook.cluster.jobs.reclaim import to_reclaim
+from webhook.cluster.jobs.running_pods import owned_pods
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import (

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import shared_reference
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import GATE, REPLACEMENT
@@ -62,12 +63,11 @@ class PodGroups:
         actions: Actions,
         events: EventRecorder,
         managed: ManagedJobs,
-        *,
-        readiness: bool,
-        retention: int | None,
+        settings: QueueSettings,
     ) -> None:
         self._view, self._writer, self._actions, self._events = view, writer, actions, events
-        self._managed, self._readiness, self._retention = managed, readiness, retention
+        self._managed, self._readiness = managed, settings.wait_for_pods_ready is not None
+        self._retention = settings.retention.after_deactivated
 
     async def look(self, namespace: str, name: str) -> float | None:
         """Do the next step for a group. A Workload of its name that is no group's is left alone."""

@@ -80,10 +80,8 @@ class Reconciler:
         self.workloads = JobWorkloads(view, settings)
         self.actions = Actions(view, writer, events, settings)
         self._ungater = SliceUngater(view, writer)
-        ready = settings.wait_for_pods_ready is not None
         self._parents = PodParents(view, writer, self.actions, events, self._managed)
-        kept = settings.retention.after_deactivated
-        self._groups = PodGroups(view, writer, self.actions, events, self._managed, readiness=ready, retention=kept)
+        self._groups = PodGroups(view, writer, self.actions, events, self._managed, settings)
 
     async def look(self, key: JobKey) -> float | None:
         """Do the next step for the job; give seconds until the next look, None for not before something changes."""
