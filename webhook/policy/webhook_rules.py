@@ -156,7 +156,8 @@ def condition_of(policies: Sequence[Policy]) -> str:
     """Return one condition for all: the conditions of each policy ANDed, those of all policies ORed.
 
     Where some policies need every request of their rules, it is about the other requests alone, by operation and
-    resource, and all else comes. Empty where these are none, and where the condition is longer than the API server reads.
+    resource, and all else comes. Empty where these are none, and where the condition is longer than the API server
+    reads.
     """
     parts = []
     if always := _always(policies):
