@@ -288,14 +288,16 @@ def _node(node: Any, lines: tuple[str, ...]) -> YamlNode:
     start, end = node.start_mark, node.end_mark
     if not isinstance(node, yaml.ScalarNode):
         return YamlNode(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
-    line, column = start.line, start.column
-    if _line(lines, line)[column : column + 1] in {"&", "!"}:
-        line, column = _behind_properties(lines, line, column, (end.line, end.column))
-    return YamlNode(line + 1, column + 1, end.line + 1, end.column + 1, node.style or "")
+    style = node.style or ""
+    line, column = behind_properties(lines, YamlNode(start.line + 1, start.column + 1, end.line + 1, end.column + 1))
+    return YamlNode(line + 1, column + 1, end.line + 1, end.column + 1, style)
 
 
-def _behind_properties(lines: tuple[str, ...], line: int, column: int, end: tuple[int, int]) -> tuple[int, int]:
-    """Line and column of a scalar's own text, behind its anchor (`&a`) and tag (`!!str`)."""
+def behind_properties(lines: tuple[str, ...], node: YamlNode) -> tuple[int, int]:
+    """Line and column, from 0, of a value's own text, behind its anchor (`&a`) and tag (`!!str`)."""
+    line, column, end = node.line - 1, node.column - 1, (node.end_line - 1, node.end_column - 1)
+    if _line(lines, line)[column : column + 1] not in {"&", "!"}:
+        return line, column
     while (line, column) < end:
         rest = _line(lines, line)[column:]
         word = rest.split(maxsplit=1)[0] if rest.strip() else "#"

@@ -25,7 +25,7 @@ from webhook.offline.reports.sarif import sarif
 from webhook.offline.suite.run_suite import RunOptions
 from webhook.offline.suite.session import Session, SessionOptions, report, run_session
 from webhook.offline.suite.show import TITLES, as_json, findings_of, lines
-from webhook.offline.suite.update import update
+from webhook.offline.suite.update import Updated, update
 
 EXAMPLES = """\b
 Examples:
@@ -119,10 +119,12 @@ def once(wanted: SuiteRun) -> int:
     how = RunOptions(wanted.pattern, examples=wanted.examples, settings=within.settings)
     options = SessionOptions(how, wanted.jobs, rule_sources(within))
     session = _session(wanted, options)
-    written = update(session.results) if wanted.rewrite else {}
-    for file, count in written.items():
+    written = update(session.results) if wanted.rewrite else Updated({}, ())
+    for file, count in written.files.items():
         click.echo(f"updated {count} in {file}", err=True)
-    session = _session(wanted, options) if written else session
+    for left in written.left:
+        click.echo(left, err=True)
+    session = _session(wanted, options) if written.files else session
     if not session.results and not session.broken:
         said = f"no case matches {wanted.pattern!r}" if session.left else "no suite.yaml found"
         click.echo(f"nothing to run: {said}", err=True)
