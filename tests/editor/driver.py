@@ -14,17 +14,25 @@ class Editor:
     """An editor with one folder, and what it was told of each file."""
 
     def __init__(self, client, folder):
-        self.client, self.folder, self.told = client, folder, {}
+        self.client, self.folder, self.told, self.watched = client, folder, {}, []
 
         @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def heard(params):
             self.told[params.uri] = params.diagnostics
 
+        @client.feature(lsp.CLIENT_REGISTER_CAPABILITY)
+        def asked(params):
+            self.watched += params.registrations
+
     def uri(self, name):
         return (self.folder / name).as_uri()
 
     def open(self, name, text):
-        (self.folder / name).write_text(text)
+        (self.folder / name).write_bytes(text.encode())
+        self.show(name, text)
+
+    def show(self, name, text):
+        """Open a document whose file is there."""
         item = lsp.TextDocumentItem(self.uri(name), "yaml", 1, text)
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
 
@@ -46,14 +54,21 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(folder):
+async def editing(folder, folders=None, *, watches=False):
+    """An editor with a folder open; `folders` are those that it names, where others (an old editor names none)."""
     client = LanguageClient("tests", "1")
     editor = Editor(client, folder)
     await client.start_io(sys.executable, "-m", "webhook.cli.main", "lsp")
     try:
-        folders = [lsp.WorkspaceFolder(folder.as_uri(), "repository")]
-        capabilities = lsp.ClientCapabilities()
-        made = lsp.InitializeParams(capabilities, workspace_folders=folders, process_id=None, root_uri=folder.as_uri())
+        named = [lsp.WorkspaceFolder(place.as_uri(), "repository") for place in folders or [folder]]
+        watching = lsp.DidChangeWatchedFilesClientCapabilities(dynamic_registration=watches)
+        capabilities = lsp.ClientCapabilities(lsp.WorkspaceClientCapabilities(did_change_watched_files=watching))
+        made = lsp.InitializeParams(
+            capabilities,
+            workspace_folders=None if folders == [] else named,
+            process_id=None,
+            root_uri=folder.as_uri(),
+        )
         await client.initialize_async(made)
         client.initialized(lsp.InitializedParams())
         yield editor

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import orjson
 from lsprotocol import types as lsp
@@ -29,12 +30,14 @@ from webhook.editor.definition import definitions
 from webhook.editor.findings import findings_of, prepare, stays
 from webhook.editor.hover import hover
 from webhook.editor.members import Sort
+from webhook.editor.protocol import AnsweringProtocol
 from webhook.editor.workspace import Workspace
 from webhook.offline.lint.apply_rules import replacement
 from webhook.offline.lint.context import Edit
-from webhook.policy.loading.load_bundle import SUFFIXES
 
 log = logging.getLogger(__name__)
+WATCHED: Final = "**/*.{yaml,yml,json}"
+"""Files whose changes outside the editor are told."""
 PAUSE: Final = 0.15
 """Seconds without a keystroke after which a file is looked at."""
 BEHIND: Final = 10
@@ -57,12 +60,44 @@ class EditorServer(LanguageServer):
     """The server with what it knows: the repository, and what the last `sluice lint` found in each file."""
 
     def __init__(self) -> None:
-        super().__init__("sluice", __version__)
+        super().__init__("sluice", __version__, protocol_cls=AnsweringProtocol)
         self.policies = Workspace()
+        self.uris: dict[Path, str] = {}
+        """Of each file, by its path without links, the name that the editor has for it."""
+        self.roots: dict[Path, str] = {}
         self.linted: dict[Path, tuple[Diagnostic, ...]] = {}
         self.pauses: dict[str, asyncio.Task[None]] = {}
         self.run: asyncio.Task[None] | None = None
         self.read = asyncio.Event()
+        self.shut = False
+        self.exit_code = 0
+
+    async def enter(self) -> None:
+        """Read the folders that the editor has open now, and forget the files of folders that it closed."""
+        folders = [folder.uri for folder in self.workspace.folders.values()]
+        root = self.workspace.root_uri
+        self.roots = {_path(uri): uri for uri in folders or ([root] if root else [])}
+        self.policies.folders = tuple(self.roots)
+        held = self.held()
+        for path in {*self.policies.files, *self.linted} - held.keys():
+            if not any(path.is_relative_to(folder) for folder in self.roots):
+                self.policies.files.pop(path, None)
+                self.linted.pop(path, None)
+                self.publish(self.uri(path), ())
+        await self.load()
+
+    def held(self) -> dict[Path, str]:
+        """Return the documents that are open in the editor, by their files."""
+        return {_path(document.uri): document.uri for document in self.workspace.text_documents.values()}
+
+    def uri(self, path: Path) -> str:
+        """Return what the editor calls a file: as it opened it, else below the folder as it named that."""
+        if path not in self.uris:
+            found = (root for root in self.roots if path.is_relative_to(root))
+            root = max(found, key=lambda root: len(root.parts), default=None)
+            below = f"{self.roots[root].rstrip('/')}/{quote(path.relative_to(root).as_posix())}" if root else None
+            self.uris[path] = below or str(from_fs_path(str(path)))
+        return self.uris[path]
 
     async def load(self) -> None:
         """Read the folders, a file at a time: what an editor asks meanwhile is answered."""
@@ -72,7 +107,7 @@ class EditorServer(LanguageServer):
         finally:
             self.read.set()
         gc.freeze()
-        for uri in self.workspace.text_documents:
+        for uri in self.held().values():
             self.look(uri)
 
     def written(self, uri: str) -> Path:
@@ -134,12 +169,12 @@ class EditorServer(LanguageServer):
         """Return a place as the protocol has it, in the units of the editor."""
         start = lsp.Position(max(place.line - 1, 0), max(place.column - 1, 0))
         end = lsp.Position(start.line, start.character + max(place.length, 1))
-        document = self.workspace.get_text_document(uri)
-        return document.position_codec.range_to_client_units(document.lines, lsp.Range(start, end))
+        lines = self.source(uri).splitlines(keepends=True)
+        return self.workspace.position_codec.range_to_client_units(lines, lsp.Range(start, end))
 
     async def lint(self) -> None:
         """Run `sluice lint` over the folders, and publish what it finds in each file."""
-        self.policies.read_settings()
+        await self.refresh()
         for folder in self.policies.folders:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "webhook.cli.main", "lint", "-o", "json", "."),
@@ -163,28 +198,51 @@ class EditorServer(LanguageServer):
                 continue
             self.take(folder, [_finding(row) for row in rows])
 
+    async def refresh(self) -> None:
+        """Read what other programs wrote; where that is something, the open documents are looked at again."""
+        self.policies.read_settings()
+        changed = False
+        for path, differs in self.policies.refresh(self.held()):
+            changed |= differs
+            if differs and path not in self.policies.files:
+                self.forget_if_gone(self.uri(path))
+            await asyncio.sleep(0)
+        for uri in self.held().values() if changed else ():
+            self.look(uri)
+
     def take(self, folder: Path, findings: list[Diagnostic]) -> None:
         """Publish findings of saved files; a document that was changed since keeps what it was told last."""
         by_file: dict[Path, list[Diagnostic]] = {path: [] for path in self.linted}
         for finding in findings:
             by_file.setdefault((folder / finding.place.file).resolve(), []).append(finding)
+        held = self.held()
         for path, found in by_file.items():
-            uri = str(from_fs_path(str(path)))
-            if not path.is_file() and uri not in self.workspace.text_documents:
+            uri = self.uri(path)
+            if not path.is_file() and path not in held:
                 self.forget_if_gone(uri)
                 continue
             self.linted[path] = tuple(found)
-            if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == self.source(uri):
+            if path.is_file() and _saved(path) == self.source(uri):
                 self.publish(uri, found)
 
     def source(self, uri: str) -> str:
-        """Return the text of a document: the editor's, else the file's."""
-        return self.workspace.get_text_document(uri).source
+        """Return the text of a document: the editor's, else the file's; without a byte order mark."""
+        path = _path(uri)
+        document = self.held().get(path)
+        return _saved(path) if document is None else self.workspace.get_text_document(document).source.lstrip("\ufeff")
 
 
 def _finding(row: dict[str, Any]) -> Diagnostic:
     place = Place(row["file"], row.get("line", 0), row.get("column", 0), row.get("length", 0))
     return Diagnostic(row["code"], place, row["message"], Severity(row["severity"]), "", row.get("hint", ""))
+
+
+def _saved(path: Path) -> str:
+    """Return the text of a file with the line ends that it has; none where it cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8-sig", errors="replace")
+    except OSError:
+        return ""
 
 
 def _path(uri: str) -> Path:
@@ -211,11 +269,17 @@ def _follow(server: EditorServer) -> None:
 
     @server.feature(lsp.INITIALIZED)
     async def initialized(_: lsp.InitializedParams) -> None:
-        server.policies.folders = tuple(_path(folder.uri) for folder in server.workspace.folders.values())
-        await server.load()
+        _watch(server)
+        await server.enter()
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def entered(_: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        await server.enter()
+        await _lint(server)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+        server.uris[_path(params.text_document.uri)] = params.text_document.uri
         server.look(params.text_document.uri)
         await _lint(server)
 
@@ -241,15 +305,29 @@ def _follow(server: EditorServer) -> None:
 
     @server.feature(lsp.SHUTDOWN)
     async def ended(_: None) -> None:
+        server.shut = True
         if server.run is not None:  # its process would outlive the loop
             server.run.cancel()
             await asyncio.gather(server.run, return_exceptions=True)
 
+    @server.feature(lsp.EXIT)
+    def left(_: None) -> None:
+        server.exit_code = 0 if server.shut else 1
+
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    def moved(params: lsp.DidChangeWatchedFilesParams) -> None:
-        for change in params.changes:
-            if change.uri not in server.workspace.text_documents and _path(change.uri).suffix in SUFFIXES:
-                server.forget_if_gone(change.uri)
+    async def moved(_: lsp.DidChangeWatchedFilesParams) -> None:
+        await _lint(server)
+
+
+def _watch(server: EditorServer) -> None:
+    """Ask the editor to tell of files that other programs write, where it can."""
+    workspace = server.client_capabilities.workspace
+    watched = workspace.did_change_watched_files if workspace is not None else None
+    if watched is None or not watched.dynamic_registration:
+        return
+    options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(WATCHED)])
+    asked = lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+    server.client_register_capability(lsp.RegistrationParams([asked]))
 
 
 def _complete(server: EditorServer) -> None:
@@ -290,7 +368,7 @@ def _tell(server: EditorServer) -> None:
         await server.read.wait()
         path, spot = server.spot(params.text_document.uri, params.position)
         places = definitions(server.policies, path, spot) if spot is not None else []
-        found = [(str(from_fs_path(str(_resolved(place.file)))), place) for place in places]
+        found = [(server.uri(_resolved(place.file)), place) for place in places]
         return [lsp.Location(uri, server.range(uri, place)) for uri, place in found]
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))

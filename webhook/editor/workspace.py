@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +46,15 @@ class Workspace:
                 self.reread(path)
                 yield path
         self.is_read = True
+
+    def refresh(self, held: Container[Path]) -> Iterator[tuple[Path, bool]]:
+        """Read all files again but those that an editor holds, one with each step; gives which changed or are gone."""
+        found = dict.fromkeys(path for folder in self.folders for path in expand(folder))
+        for path in [*found, *(path for path in self.files if path not in found)]:
+            if path not in held:
+                before = self.files.get(path)
+                self.reread(path)
+                yield path, self.files.get(path) is not before
 
     def read_settings(self) -> None:
         """Read what the folders say of the queues. A file that cannot be read says nothing: `lint` tells."""

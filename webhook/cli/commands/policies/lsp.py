@@ -23,10 +23,11 @@ def lsp() -> None:
     Speaks the Language Server Protocol over standard input and output.
     """
     try:
-        server = importlib.import_module("webhook.editor.server")
+        server = importlib.import_module("webhook.editor.server").made()
     except ModuleNotFoundError as error:
         if not str(error.name).startswith(("pygls", "lsprotocol")):
             raise
         click.echo("sluice lsp: pygls is not installed: pip install 'sluice-gate[editor]'", err=True)
         sys.exit(exits.BAD_INPUT)
-    server.made().start_io()
+    server.start_io()
+    sys.exit(server.exit_code)
