@@ -17,6 +17,10 @@ from webhook.offline.files import Files, is_object, json_values, read_files, rea
 from webhook.policy.loading.list_items import entries, objects_in
 
 STDIN: Final = "<stdin>"
+QUEUE_KINDS: Final = "cq,lq,rf,cohorts,ac,workloadpriorityclasses,ns"
+"""The kinds of queues, as `kubectl get` takes them."""
+AROUND_KINDS: Final = "limitranges,priorityclasses,runtimeclasses"
+"""The kinds of other objects that decide on a job's requests and priority."""
 _MAX_PEM: Final = 2**20
 _NO_OBJECT: Final = "not a Kubernetes object: apiVersion, kind and a metadata map are required"
 

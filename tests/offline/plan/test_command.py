@@ -322,3 +322,34 @@ def test_names_in_brackets_are_shown_as_they_are(tmp_path):
     assert done.exit_code == 0, done.output
     assert "Job lab/[a]" in done.stdout
     assert "not queued (no queue name): Job lab/[/b]" in done.stdout
+
+
+CHECKED = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  admissionChecks: [provision]")
+CLASS = {"kueue.x-k8s.io/priority-class": "urgent"}
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        (QUEUES + job("a", 1, NOW), []),
+        (QUEUES + job("a", 1, NOW, **{"kueue.x-k8s.io/priority-class": "high"}), []),
+        (
+            QUEUES + job("a", 1, NOW, **CLASS) + job("b", 1, NOW, **CLASS),
+            ['no WorkloadPriorityClass "urgent" among the objects: its jobs are ordered without it'],
+        ),
+        (
+            QUEUES + job("a", 1, NOW).replace("containers:", "priorityClassName: batch\n      containers:"),
+            ['no PriorityClass "batch" among the objects: its jobs are ordered without it'],
+        ),
+        (
+            QUEUES
+            + job("a", 1, NOW).replace("containers:", "priorityClassName: system-node-critical\n      containers:"),
+            [],
+        ),
+        (CHECKED, ['no AdmissionCheck "provision" among the objects: its queues are inactive']),
+    ],
+)
+def test_what_the_files_name_and_do_not_have_is_told(text, notes):
+    """A copy of the cluster without some kinds would be decided otherwise, and in silence."""
+    done = CliRunner().invoke(plan, ["-f", "-", "--now", NOW], input=text)
+    assert (done.exit_code, done.stderr) == (0, "".join(f"note: {note}\n" for note in notes))

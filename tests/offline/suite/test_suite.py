@@ -298,6 +298,10 @@ def test_exit_codes(suite, tmp_path):
     assert run(suite(case()), "--run", "nothing//like it").exit_code == 3
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").exit_code == 3
+    assert run(tmp_path / "empty").stdout == ""
+    assert json.loads(run(tmp_path / "empty", "-o", "json").stdout)["cases"] == []
+    assert json.loads(run(tmp_path / "empty", "-o", "sarif").stdout)["runs"][0]["results"] == []
+    assert ElementTree.fromstring(run(tmp_path / "empty", "-o", "junit").stdout).get("tests") == "0"
     assert run(suite(case()), "--run", "(").exit_code == 2
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from webhook.cli import exits
-from webhook.cli.inputs import Inputs
+from webhook.cli.inputs import AROUND_KINDS, QUEUE_KINDS, Inputs
 from webhook.cli.option_types import INPUT, Read, Words, force_option, live_options, not_live, to_option
 from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import SourceError
@@ -24,11 +24,11 @@ from webhook.offline.unreadable_objects import readable
 from webhook.policy.loading.list_items import entries
 from webhook.store.errors import StoreError
 
-EXAMPLES: Final = """\b
+EXAMPLES: Final = f"""\b
 Examples:
   sluice import kueue --live --to gpu-policies
-  kubectl get cq,lq,rf,cohorts,ac,workloadpriorityclasses,ns -A -oyaml > k.yaml
-  kubectl get limitranges,priorityclasses,runtimeclasses -A -oyaml > around.yaml
+  kubectl get {QUEUE_KINDS} -A -oyaml > k.yaml
+  kubectl get {AROUND_KINDS} -A -oyaml > around.yaml
   sluice import kueue k.yaml around.yaml manager-config.yaml --to gpu-policies
 """
 LIVE: Final = "live"

@@ -14,7 +14,7 @@ import click
 from webhook.cli import exits
 from webhook.cli.completions import finding_codes
 from webhook.cli.console import Console
-from webhook.cli.inputs import standard_input
+from webhook.cli.inputs import QUEUE_KINDS, standard_input
 from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option
 from webhook.cli.repository import FILE as REPOSITORY
 from webhook.cli.repository import Repository, repository
@@ -32,12 +32,12 @@ from webhook.policy.loading.shipped import is_shipped
 FORMATS: Final = ("text", "json", "sarif", "github")
 MIN_WIDTH: Final = 30
 """Of a file's line, on however narrow a terminal."""
-EXAMPLES: Final = """\b
+EXAMPLES: Final = f"""\b
 Examples:
   sluice lint                                 the policies of .sluice.yaml
   sluice lint policies/                       all files below a folder
   sluice lint policies/ cluster.yaml --fix    apply safe fixes
-  kubectl get cq,cohorts,lq,rf,ns -A -o yaml | sluice lint -
+  kubectl get {QUEUE_KINDS} -A -oyaml | sluice lint -
   sluice lint . -o sarif > lint.sarif         for code scanning
   sluice lint library/ --library              policies written for others
   sluice lint policies/ --costs               report costs of expressions

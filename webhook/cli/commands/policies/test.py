@@ -127,6 +127,8 @@ def once(wanted: SuiteRun) -> int:
     session = _session(wanted, options) if written.files else session
     if not session.results and not session.broken:
         said = f"no case matches {wanted.pattern!r}" if session.left else "no suite.yaml found"
+        if wanted.output != "text":
+            show(session, wanted.output, quiet=wanted.quiet, missed=wanted.missed)
         click.echo(f"nothing to run: {said}", err=True)
         return exits.NOTHING_TO_RUN
     if session.results or wanted.output != "text":

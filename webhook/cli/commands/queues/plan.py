@@ -21,7 +21,7 @@ from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.cli import exits
 from webhook.cli.console import Console
-from webhook.cli.inputs import Inputs, json_lines
+from webhook.cli.inputs import AROUND_KINDS, QUEUE_KINDS, Inputs, json_lines
 from webhook.cli.live.cluster_state import WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.rules_in_force import InForce, in_force
 from webhook.cli.live.session import ask
@@ -41,6 +41,7 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document, dump
 from webhook.offline.plan.batch import answer_case, answer_trace
 from webhook.offline.plan.make_plan import QueuePlan, make_plan
+from webhook.offline.plan.missing import missing
 from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.tables import summary, tables
@@ -49,7 +50,7 @@ from webhook.store.errors import Refused
 from webhook.store.objects import ObjectStore
 
 STABLE = "until-stable"
-KUBECTL = "kubectl get -A -o json clusterqueues,cohorts,localqueues,resourceflavors,workloads,jobs,namespaces"
+KUBECTL = f"kubectl get -A -o yaml {QUEUE_KINDS},{AROUND_KINDS},workloads,jobs"
 
 
 def cycles(value: object) -> int:
@@ -62,10 +63,12 @@ def cycles(value: object) -> int:
         raise ValueError(f"{error}, or {STABLE}") from None
 
 
-EXAMPLES: Final = """\b
+EXAMPLES: Final = f"""\b
 Examples:
   sluice plan -f cluster/ -f jobs.yaml                admitted, pending, and why
-  kubectl get cq,cohorts,lq,rf,workloads,jobs,ns -A -o json | sluice plan -f -
+  kubectl get {QUEUE_KINDS} -A -oyaml > q.yaml
+  kubectl get {AROUND_KINDS} -A -oyaml > a.yaml
+  kubectl get workloads,jobs -A -ojson | sluice plan -f q.yaml -f a.yaml -f -
   sluice plan --live --context prod --rules kueue-fair
 """
 
@@ -138,7 +141,10 @@ def _of_files(given: Inputs, within: Repository) -> tuple[Cluster, InForce]:
         click.echo("sluice plan: no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
     force = InForce(queue_rules(within, within.settings_for(objects)), within.settings)
-    return cluster_of(objects, settings=within.settings), force
+    found = cluster_of(objects, settings=within.settings)
+    for note in missing(objects, found):
+        click.echo(f"note: {note}", err=True)
+    return found, force
 
 
 def _of_cluster(kubeconfig: Path | None, context: str | None, names: Sequence[str]) -> tuple[Cluster, InForce]:

@@ -119,7 +119,8 @@ Examples:
 @click.option(
     "--cluster/--no-cluster",
     default=None,
-    help="Use an API server; --no-cluster serves policies only.  [default: cluster]",
+    help="Use an API server; --no-cluster serves policies only: "
+    "a Namespace has the label of its name alone there, so other namespaceSelectors match none.  [default: cluster]",
 )
 @click.option("--mode", type=Words([mode.value for mode in QueueMode]),
               help="Who runs the queues: Sluice, an external Kueue, or none.  [default: embedded]")  # fmt: skip
