@@ -107,8 +107,8 @@ class FolderOption(PathOption):
 class PoliciesOption(PathOption):
     """Policies: a file, a folder, or the reference of a shipped policy."""
 
-    def __init__(self) -> None:
-        super().__init__(exists=True, path_type=Path)
+    def __init__(self, *, exists: bool = True) -> None:
+        super().__init__(exists=exists, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check the path; what is wrong becomes a usage error."""
@@ -161,6 +161,8 @@ POLICIES: Final = PoliciesOption()
 """A file, a folder, or a reference such as `sluice.dev/gpu-integer`."""
 GIVEN: Final = PathOption(path_type=Path)
 """A path of which the command says what is wrong with it, as one of the findings."""
+GIVEN_POLICIES: Final = PoliciesOption(exists=False)
+"""The same, or the reference of a shipped policy."""
 FOLDER: Final = FolderOption()
 ROWS: Final = PathOption(exists=True, dir_okay=False, allow_dash=True)
 """A file, or - for standard input; as text."""

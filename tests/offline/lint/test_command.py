@@ -232,3 +232,23 @@ def test_a_policy_that_a_library_ships_twice_is_no_error(run):
     for options, severity in (((), "error"), (("--library",), "warning")):
         found = json.loads(run("alone.yaml", "bundle.yaml", "-o", "json", *options).stdout)["findings"]
         assert [f["severity"] for f in found if f["code"] == "LOAD004"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "paths", "codes"),
+    [
+        ("policies: [policies]", ["policies"], {"BYP009"}),
+        ("policies: [policies, sluice.dev/job-user]", ["policies"], set()),
+        ("policies: [policies, sluice.dev/job-user]", [], set()),
+        ("policies: [policies]", ["policies", "sluice.dev/job-user"], set()),
+    ],
+)
+def test_shipped_policies_count_for_rules_by_user(run, configuration, paths, codes):
+    """As `.sluice.yaml` names them, or the command."""
+    write("policies/rules.yaml", "BYP009")
+    Path(".sluice.yaml").write_text(configuration)
+    done = run(*paths, "-o", "json")
+    assert done.exit_code == exits.PASSED
+    found = json.loads(done.stdout)["findings"]
+    assert {row["code"] for row in found} == codes
+    assert all("sluice.dev/job-user" in row["hint"] for row in found)

@@ -19,7 +19,7 @@ def missing(objects: Iterable[dict[str, Any]], cluster: Cluster) -> Iterator[str
     given = list(objects)
     there = {(obj.get("kind"), (obj.get("metadata") or {}).get("name")) for obj in given}
     made = set(cluster.jobs.values())
-    found = []
+    found: list[tuple[str, str | None, str]] = []
     for obj in given:
         if obj.get("kind") == "ClusterQueue":
             checks = checks_strategy(obj.get("spec") or {}).admission_checks

@@ -15,7 +15,7 @@ from webhook.cli import exits
 from webhook.cli.completions import finding_codes
 from webhook.cli.console import Console
 from webhook.cli.inputs import QUEUE_KINDS, standard_input
-from webhook.cli.option_types import FOLDER, GIVEN, TEXT, jobs_option, output_option
+from webhook.cli.option_types import FOLDER, GIVEN_POLICIES, TEXT, jobs_option, output_option
 from webhook.cli.repository import FILE as REPOSITORY
 from webhook.cli.repository import Repository, repository
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
@@ -27,6 +27,7 @@ from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif
 from webhook.offline.reports.terminal import styled, summary
+from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.loading.shipped import is_shipped
 
 FORMATS: Final = ("text", "json", "sarif", "github")
@@ -77,7 +78,7 @@ def _pages(ctx: click.Context, param: click.Parameter, folder: Path | None) -> N
 
 
 @click.command(name="lint", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, type=GIVEN)
+@click.argument("paths", nargs=-1, type=GIVEN_POLICIES)
 @output_option(*FORMATS)
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option(
@@ -125,8 +126,8 @@ def lint_command(
 ) -> None:
     """Find mistakes in policies, queues, LimitRanges and jobs.
 
-    PATHS are files or folders of YAML or JSON, or - for standard input. Default: the repository's own policies, as
-    .sluice.yaml names them.
+    PATHS are files or folders of YAML or JSON, shipped policies (sluice.dev/NAME), or - for standard input.
+    Default: the repository's own policies, as .sluice.yaml names them.
 
     Exit code 0: no errors, 1: errors, 2: a file cannot be read, 3: nothing to check.
     """
@@ -134,11 +135,12 @@ def lint_command(
     paths = paths or _own_policies(within)
     now = datetime.now(UTC)
     files = _read(paths)
+    around = load_bundle([path for path in within.policies if is_shipped(path)])
     rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
-    report = lint(files, now, rules, within.settings, library=library, jobs=jobs)
+    report = lint(files, now, rules, within.settings, library=library, jobs=jobs, around=around)
     if fix and _write(report, paths):
         files = _read(paths)
-        report = lint(files, now, rules, within.settings, library=library, jobs=jobs)
+        report = lint(files, now, rules, within.settings, library=library, jobs=jobs, around=around)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
     _print(findings, output, len(files.names))
     sys.exit(_exit_code(files, findings, strict))

@@ -24,15 +24,15 @@ _SENDER: Final = "request.userInfo"
 def user_by_hand(context: LintContext) -> Iterator[Finding]:
     """Rules that read `workload.user`, or the usage of a user, take the user from the annotation `sluice.dev/user` of
     the job. Users can write another name there to avoid their limits. A policy must set the annotation from
-    `request.userInfo`; the shipped `policies/job-user` does, and denies later changes. Lint the rules together with
-    the policies that are in force with them.
+    `request.userInfo`; the shipped `sluice.dev/job-user` does, and denies later changes. Name it under `policies` in
+    `.sluice.yaml`, or lint the rules together with the policies that are in force with them.
     """
-    if _is_set_by_a_policy(context.bundle):
+    if _is_set_by_a_policy(context.bundle) or _is_set_by_a_policy(context.around):
         return
     for document in context.bundle.queue_policies:
         if (path := _reads_user(document, context.bundle)) is not None:
             message = f"this counts by {USER}, which users can write; no policy in these files sets it"
-            hint = f"add the shipped policies/job-user, or a policy of your own that sets it from {_SENDER}"
+            hint = f"name sluice.dev/job-user under policies in .sluice.yaml, or add one that sets it from {_SENDER}"
             yield Finding(document, path, message, hint)
 
 
