@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol
+from pygls.uris import to_fs_path
 
 
 class AnsweringProtocol(LanguageServerProtocol):
@@ -20,3 +22,8 @@ class AnsweringProtocol(LanguageServerProtocol):
                 error = JsonRpcInvalidParams(f"the parameters of {data['method']} cannot be read")
                 self._send_response(data["id"], None, error.to_response_error())
             raise
+
+
+def path_of(uri: str) -> Path:
+    """Return the file that an editor names, without links."""
+    return Path(to_fs_path(uri) or uri).resolve()

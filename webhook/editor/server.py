@@ -20,7 +20,7 @@ from urllib.parse import quote
 import orjson
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.uris import from_fs_path, to_fs_path
+from pygls.uris import from_fs_path
 
 from webhook import __version__
 from webhook.diagnostics import Diagnostic, Place, Severity
@@ -30,8 +30,8 @@ from webhook.editor.definition import definitions
 from webhook.editor.findings import findings_of, prepare, stays
 from webhook.editor.hover import hover
 from webhook.editor.members import Sort
-from webhook.editor.protocol import AnsweringProtocol
-from webhook.editor.workspace import Workspace
+from webhook.editor.protocol import AnsweringProtocol, path_of
+from webhook.editor.workspace import Workspace, saved
 from webhook.offline.lint.apply_rules import replacement
 from webhook.offline.lint.context import Edit
 
@@ -76,7 +76,7 @@ class EditorServer(LanguageServer):
         """Read the folders that the editor has open now, and forget the files of folders that it closed."""
         folders = [folder.uri for folder in self.workspace.folders.values()]
         root = self.workspace.root_uri
-        self.roots = {_path(uri): uri for uri in folders or ([root] if root else [])}
+        self.roots = {path_of(uri): uri for uri in folders or ([root] if root else [])}
         self.policies.folders = tuple(self.roots)
         held = self.held()
         for path in {*self.policies.files, *self.linted} - held.keys():
@@ -88,7 +88,7 @@ class EditorServer(LanguageServer):
 
     def held(self) -> dict[Path, str]:
         """Return the documents that are open in the editor, by their files."""
-        return {_path(document.uri): document.uri for document in self.workspace.text_documents.values()}
+        return {path_of(document.uri): document.uri for document in self.workspace.text_documents.values()}
 
     def uri(self, path: Path) -> str:
         """Return what the editor calls a file: as it opened it, else below the folder as it named that."""
@@ -112,7 +112,7 @@ class EditorServer(LanguageServer):
 
     def written(self, uri: str) -> Path:
         """Take what the editor has of a document, and give its file."""
-        path = _path(uri)
+        path = path_of(uri)
         self.policies.write(path, self.workspace.get_text_document(uri).source)
         return path
 
@@ -137,7 +137,7 @@ class EditorServer(LanguageServer):
 
     def forget_if_gone(self, uri: str) -> bool:
         """Read a document from the disk that the editor does not hold; return whether it is not there any more."""
-        path = _path(uri)
+        path = path_of(uri)
         self.policies.reread(path)
         if path in self.policies.files:
             return False
@@ -222,14 +222,14 @@ class EditorServer(LanguageServer):
                 self.forget_if_gone(uri)
                 continue
             self.linted[path] = tuple(found)
-            if path.is_file() and _saved(path) == self.source(uri):
+            if path.is_file() and saved(path) == self.source(uri):
                 self.publish(uri, found)
 
     def source(self, uri: str) -> str:
         """Return the text of a document: the editor's, else the file's; without a byte order mark."""
-        path = _path(uri)
+        path = path_of(uri)
         document = self.held().get(path)
-        return _saved(path) if document is None else self.workspace.get_text_document(document).source.lstrip("\ufeff")
+        return saved(path) if document is None else self.workspace.get_text_document(document).source.lstrip("\ufeff")
 
 
 def _finding(row: dict[str, Any]) -> Diagnostic:
@@ -237,20 +237,8 @@ def _finding(row: dict[str, Any]) -> Diagnostic:
     return Diagnostic(row["code"], place, row["message"], Severity(row["severity"]), "", row.get("hint", ""))
 
 
-def _saved(path: Path) -> str:
-    """Return the text of a file with the line ends that it has; none where it cannot be read."""
-    try:
-        return path.read_bytes().decode("utf-8-sig", errors="replace")
-    except OSError:
-        return ""
-
-
-def _path(uri: str) -> Path:
-    return _resolved(to_fs_path(uri) or uri)
-
-
-def _resolved(file: str) -> Path:
-    return Path(file).resolve()
+def _resolved(place: Place) -> Path:
+    return Path(place.file).resolve()
 
 
 def made() -> EditorServer:
@@ -258,6 +246,7 @@ def made() -> EditorServer:
     server = EditorServer()
     prepare(datetime.now(UTC))
     gc.freeze()  # a collection that visits all schemas and documents takes as long as an editor may wait
+    _live(server)
     _follow(server)
     _complete(server)
     _tell(server)
@@ -267,19 +256,9 @@ def made() -> EditorServer:
 def _follow(server: EditorServer) -> None:
     """Let it hear of what is opened, changed, saved and closed."""
 
-    @server.feature(lsp.INITIALIZED)
-    async def initialized(_: lsp.InitializedParams) -> None:
-        _watch(server)
-        await server.enter()
-
-    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    async def entered(_: lsp.DidChangeWorkspaceFoldersParams) -> None:
-        await server.enter()
-        await _lint(server)
-
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
-        server.uris[_path(params.text_document.uri)] = params.text_document.uri
+        server.uris[path_of(params.text_document.uri)] = params.text_document.uri
         server.look(params.text_document.uri)
         await _lint(server)
 
@@ -292,7 +271,7 @@ def _follow(server: EditorServer) -> None:
         server.pauses[uri] = asyncio.create_task(server.look_later(uri))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-    async def saved(_: lsp.DidSaveTextDocumentParams) -> None:
+    async def written(_: lsp.DidSaveTextDocumentParams) -> None:
         await _lint(server)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
@@ -302,6 +281,20 @@ def _follow(server: EditorServer) -> None:
             before.cancel()
         if not server.forget_if_gone(uri):  # what was typed may not have been saved
             server.look(uri)
+
+
+def _live(server: EditorServer) -> None:
+    """Let it hear of its begin and end, and of folders and files that come and go."""
+
+    @server.feature(lsp.INITIALIZED)
+    async def initialized(_: lsp.InitializedParams) -> None:
+        _watch(server)
+        await server.enter()
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def entered(_: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        await server.enter()
+        await _lint(server)
 
     @server.feature(lsp.SHUTDOWN)
     async def ended(_: None) -> None:
@@ -368,7 +361,7 @@ def _tell(server: EditorServer) -> None:
         await server.read.wait()
         path, spot = server.spot(params.text_document.uri, params.position)
         places = definitions(server.policies, path, spot) if spot is not None else []
-        found = [(server.uri(_resolved(place.file)), place) for place in places]
+        found = [(server.uri(_resolved(place)), place) for place in places]
         return [lsp.Location(uri, server.range(uri, place)) for uri, place in found]
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))

@@ -130,3 +130,11 @@ def _names(value: object) -> Iterable[str]:
         listed = [spec.get("policyNames"), spec.get("extends")]
         found += [name for names in listed if isinstance(names, list) for name in names]
     yield from (name for name in found if isinstance(name, str))
+
+
+def saved(path: Path) -> str:
+    """Return the text of a file with the line ends that it has; none where it cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8-sig", errors="replace")
+    except OSError:
+        return ""

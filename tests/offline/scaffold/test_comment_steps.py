@@ -152,3 +152,18 @@ def test_unusable_files_fail(repo, ci):
 def change_step():
     (workflow,) = documents.read(Path(".github/workflows/policies.yaml").read_text())
     return workflow.value["jobs"]["check"]["steps"][-2]["run"]
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_nothing_to_compare(repo, ci):
+    """Objects of the cluster that no policy is about are no failure, and there is no comment to write."""
+    branch(ci)
+    Path("live/objects.yaml").write_text("apiVersion: v1\nkind: List\nitems: []\n")
+    if ci == "gitlab":
+        change, comment = steps()
+    else:
+        (workflow,) = documents.read(Path(".github/workflows/policies.yaml").read_text())
+        change, comment = (step["run"] for step in workflow.value["jobs"]["check"]["steps"][-2:])
+    assert script(change, **{**GITLAB, **GITHUB}) == []
+    assert Path("comment.md").read_text() == ""
+    assert script(comment, **{**GITLAB, **GITHUB}) == []

@@ -15,7 +15,6 @@ from webhook.offline.lint.library import of_a_library
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
 from webhook.offline.lint.workers import ALONE, WorkSplit, process_count
-from webhook.policy.bundle import EMPTY, Bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +33,14 @@ def lint(
     *,
     library: bool = False,
     jobs: int | None = 1,
-    around: Bundle = EMPTY,
 ) -> LintReport:
     """Run the rules over what was read. What could not be read is a finding like the others.
 
     In a `library` what is not there may be in the cluster, and an error is only what the API server refuses. `jobs` is
-    the number of processes; None takes as many as are worth it. `settings` are the repository's of the queues,
-    and `around` the shipped policies that it names.
+    the number of processes; None takes as many as are worth it. `settings` are the repository's of the queues.
     """
     bundle, wrong = loaded(files.documents)
-    context = context_of(files.documents, now, bundle, settings, around)
+    context = context_of(files.documents, now, bundle, settings)
     findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
     shares = WorkSplit(context, [r for r in rules if r.code in ALONE], process_count(len(bundle.policies), jobs))

@@ -129,8 +129,6 @@ class LintContext:
     """The policies that could be loaded."""
     settings: QueueSettings | None = None
     """Of the queues: what a Configuration among the subjects says, else the repository; None where neither does."""
-    around: Bundle = EMPTY
-    """Shipped policies that are in force beside those of the files."""
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What one rule found out and another one needs as well."""
 
@@ -145,11 +143,7 @@ class LintContext:
 
 
 def context_of(
-    documents: Iterable[Document],
-    now: datetime,
-    bundle: Bundle = EMPTY,
-    settings: QueueSettings | None = None,
-    around: Bundle = EMPTY,
+    documents: Iterable[Document], now: datetime, bundle: Bundle = EMPTY, settings: QueueSettings | None = None
 ) -> LintContext:
     """Read documents as subjects; the items of a List are subjects, documents that are no objects are left out.
 
@@ -160,7 +154,7 @@ def context_of(
     for subject in subjects:
         kinds.setdefault((subject.gvk.group, subject.gvk.kind), []).append(subject)
     settings = settings_among(subject.value for subject in subjects) or settings
-    return LintContext(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle, settings, around)
+    return LintContext(subjects, {key: tuple(found) for key, found in kinds.items()}, now, bundle, settings)
 
 
 def subjects_of(document: Document) -> Iterator[Subject]:

@@ -32,7 +32,7 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NewValue:
     """A value for a place in a document; `routes` are all ways to the place, several where an alias leads there."""
 
     document: Document
@@ -75,7 +75,7 @@ def update(results: Iterable[Result]) -> Updated:
     return Updated(written, tuple(left))
 
 
-def _changes(wanted: Iterable[tuple[Document, Route, Any]], left: list[str]) -> Iterator[Change]:
+def _changes(wanted: Iterable[tuple[Document, Route, Any]], left: list[str]) -> Iterator[NewValue]:
     """Yield one change for each place; a place that needs several values goes to `left`."""
     places: dict[tuple[YamlNode, YamlNode], tuple[Document, dict[Route, Any]]] = {}
     for document, route, value in wanted:
@@ -85,14 +85,14 @@ def _changes(wanted: Iterable[tuple[Document, Route, Any]], left: list[str]) -> 
         shared = tuple(route for route, other in document.nodes.items() if other == node)
         value = next(iter(values.values()))
         if all(route in values and values[route] == value for route in shared):
-            yield Change(document, shared, value)
+            yield NewValue(document, shared, value)
             continue
         named = " and ".join(dotted(route) for route in shared)
         why = f"{named} share this value by an anchor, and need different ones"
         left.append(f"{document.place(shared[0])}: not updated: {why}")
 
 
-def _rewrite(file: Path, changes: Sequence[Change]) -> bool:
+def _rewrite(file: Path, changes: Sequence[NewValue]) -> bool:
     """Write the new values into a file; return False, with the file as it was, where they would not be read so."""
     data = file.read_bytes()
     old = text = data.decode("utf-8-sig")
@@ -120,7 +120,7 @@ def _rewrite(file: Path, changes: Sequence[Change]) -> bool:
     return True
 
 
-def _span(text: str, starts: Sequence[int], change: Change) -> Span:
+def _span(text: str, starts: Sequence[int], change: NewValue) -> Span:
     """Return where a value stands in a text, and its new text: an operation a line in a block, else on one line."""
     document, (route, *_) = change.document, change.routes
     node, key = document.nodes[route], document.keys[route]

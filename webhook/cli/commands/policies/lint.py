@@ -22,6 +22,7 @@ from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError,
 from webhook.offline.files import Files, expand, read_files, shown, write_whole
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.pages import page, pages
+from webhook.offline.lint.rules.users import sets_user, user_by_hand
 from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
@@ -135,12 +136,12 @@ def lint_command(
     paths = paths or _own_policies(within)
     now = datetime.now(UTC)
     files = _read(paths)
-    around = load_bundle([path for path in within.policies if is_shipped(path)])
-    rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignore)]
-    report = lint(files, now, rules, within.settings, library=library, jobs=jobs, around=around)
+    ignored = ignore | _settled(within)
+    rules = [rule for rule in (*RULES, *(ON_REQUEST if costs else ())) if _wanted(rule.code, only, ignored)]
+    report = lint(files, now, rules, within.settings, library=library, jobs=jobs)
     if fix and _write(report, paths):
         files = _read(paths)
-        report = lint(files, now, rules, within.settings, library=library, jobs=jobs, around=around)
+        report = lint(files, now, rules, within.settings, library=library, jobs=jobs)
     findings = [f for f in report.findings if _wanted(f.code, only, ignore)]
     _print(findings, output, len(files.names))
     sys.exit(_exit_code(files, findings, strict))
@@ -161,6 +162,12 @@ def _own_policies(within: Repository) -> tuple[Path, ...]:
     if not own:
         raise click.UsageError(f"no paths given, and no {REPOSITORY} here names any; use - for standard input")
     return own
+
+
+def _settled(within: Repository) -> frozenset[str]:
+    """Return the codes that shipped policies beside the repository's own leave nothing to tell of."""
+    shipped = load_bundle([path for path in within.policies if is_shipped(path)])
+    return frozenset([user_by_hand.code] if sets_user(shipped) else [])
 
 
 def _write(report: LintReport, paths: Iterable[Path]) -> bool:

@@ -27,7 +27,7 @@ def user_by_hand(context: LintContext) -> Iterator[Finding]:
     `request.userInfo`; the shipped `sluice.dev/job-user` does, and denies later changes. Name it under `policies` in
     `.sluice.yaml`, or lint the rules together with the policies that are in force with them.
     """
-    if _is_set_by_a_policy(context.bundle) or _is_set_by_a_policy(context.around):
+    if sets_user(context.bundle):
         return
     for document in context.bundle.queue_policies:
         if (path := _reads_user(document, context.bundle)) is not None:
@@ -36,7 +36,8 @@ def user_by_hand(context: LintContext) -> Iterator[Finding]:
             yield Finding(document, path, message, hint)
 
 
-def _is_set_by_a_policy(bundle: Bundle) -> bool:
+def sets_user(bundle: Bundle) -> bool:
+    """Return whether a policy that is bound writes who sent a job into the job."""
     for policy in bundle.policies:
         texts = [expression.text for expression in policy.expressions()]
         if policy.mutating and policy.bindings and all(any(w in text for text in texts) for w in (USER, _SENDER)):
