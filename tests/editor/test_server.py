@@ -175,6 +175,7 @@ def test_what_lints_ends_with_the_server(tmp_path, monkeypatch):
 
     async def go():
         server = made()
+        server.protocol._workspace = Workspace(tmp_path.as_uri())
         server.policies.folders = (tmp_path,)
         server.run = asyncio.create_task(server.lint())
         await until(lambda: begun, "sluice lint runs")
