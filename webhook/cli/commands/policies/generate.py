@@ -29,7 +29,8 @@ Examples:
 """
 SCHEMA_EXAMPLES: Final = """\b
 Examples:
-  mkdir -p .sluice && sluice generate schema > .sluice/schema.json
+  mkdir -p .sluice
+  sluice generate schema > .sluice/schema.json
     first line of policies/NAME/policy.yaml, relative to this file:
     # yaml-language-server: $schema=../../.sluice/schema.json
   sluice generate schema --kind Suite

@@ -39,7 +39,8 @@ Examples:
   sluice lint                                 the policies of .sluice.yaml
   sluice lint policies/                       all files below a folder
   sluice lint policies/ cluster.yaml --fix    apply safe fixes
-  kubectl get {QUEUE_KINDS} -A -oyaml | sluice lint -
+  kubectl get {QUEUE_KINDS} -A -oyaml > q.yaml
+  sluice lint q.yaml
   sluice lint . -o sarif > lint.sarif         for code scanning
   sluice lint library/ --library              policies written for others
   sluice lint policies/ --costs               report costs of expressions
