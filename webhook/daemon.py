@@ -37,13 +37,13 @@ from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources
 from webhook.journal.journal import Decider
 from webhook.kube.gvk import GroupVersionKind
-from webhook.offline.record.recorder import Recorder, RecordLimits
 from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import PUBLISHED, configured, published
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.queue_parts import Reporting, followed_kinds, make_leader, make_queue_parts
+from webhook.record.recorder import Recorder, RecordLimits
 from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine

@@ -14,8 +14,8 @@ from webhook.journal.replay import replay as replay_journal
 from webhook.journal.users import KEY_FILE, UserNames, read_key
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.plan.rule_sets import rules_of
-from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.record.replay import read_recording, replay
 from webhook.store.memory import MemoryStore
 
 

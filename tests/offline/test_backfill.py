@@ -2,8 +2,8 @@
 
 from webhook.documents import read
 from webhook.offline.plan.rule_sets import rules_of
-from webhook.offline.simulate.generate import generate
-from webhook.offline.simulate.simulation import simulate
+from webhook.simulate.generate import generate
+from webhook.simulate.simulation import simulate
 
 STREAM = """
 cohorts:

@@ -16,9 +16,9 @@ from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.lint.trial.samples import samples
-from webhook.offline.record.recorder import record_of
-from webhook.offline.record.replay import read_recording, replay
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.record.recorder import record_of
+from webhook.record.replay import read_recording, replay
 
 LABELS = {"sluice.dev/managed": "true"}
 SENDER = Sender(namespace="team-a")

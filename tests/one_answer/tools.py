@@ -39,14 +39,14 @@ from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, re
 from webhook.offline.explain.verdict import explain
 from webhook.offline.files import Files
 from webhook.offline.lint.apply_rules import lint
-from webhook.offline.record.recorder import record_of
-from webhook.offline.record.replay import Replay, read_recording, replay
 from webhook.offline.suite.run_case import Result, run_case
 from webhook.offline.suite.suite_file import Case
 from webhook.policy.queue_rules.configured import configured
 from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy.request import Request
 from webhook.queue.rules import Rules
+from webhook.record.recorder import record_of
+from webhook.record.replay import Replay, read_recording, replay
 from webhook.server.engine import LiveEngine
 
 JSON = dict[str, Any]

@@ -22,11 +22,11 @@ from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
-from webhook.offline.record.recorder import record_of
-from webhook.offline.record.replay import read_recording, replay
 from webhook.offline.suite.run_case import run_case
 from webhook.offline.suite.suite_file import Case
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.record.recorder import record_of
+from webhook.record.replay import read_recording, replay
 
 FILES = sorted(ROOT.glob("policies/*/policy.yaml"))
 SENDER = Sender(namespace="team-a", user="alice")

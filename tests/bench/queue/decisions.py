@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from tests.bench.queue.rules import rule_sets
 from webhook.documents import Document
-from webhook.offline.simulate.generate import Generated, generate
-from webhook.offline.simulate.simulation import pod_sets_of, with_local_queues, workload_of
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import BorrowWithinCohort, Preemption, Snapshot, Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
+from webhook.simulate.generate import Generated, generate
+from webhook.simulate.simulation import pod_sets_of, with_local_queues, workload_of
 
 REFERENCE = 0.5
 """Seconds of the reference loop that the bounds are given for."""

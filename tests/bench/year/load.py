@@ -10,9 +10,9 @@ from typing import Any, Final
 from webhook.api.amounts import text, texts
 from webhook.documents import Document
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.simulate.arrivals import Arrival, read_trace
-from webhook.offline.simulate.generate import generate
 from webhook.queue.model import ClusterQueue, Snapshot
+from webhook.simulate.arrivals import Arrival, read_trace
+from webhook.simulate.generate import generate
 
 JSON = dict[str, Any]
 DAY: Final = 86_400_000

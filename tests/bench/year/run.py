@@ -26,9 +26,9 @@ from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
-from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.decisions import Decisions
 from webhook.queue.rules import Rules
+from webhook.simulate.arrivals import Arrival
 from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 from webhook.store.mirror import Mirror

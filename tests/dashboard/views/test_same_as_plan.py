@@ -18,9 +18,10 @@ from webhook.dashboard.views.cluster import amounts_in, cluster_view
 from webhook.dashboard.views.queue import QueuePast, Wanted, queue_view
 from webhook.dashboard.views.rows import Named
 from webhook.dashboard.views.what_if import Deadline, Wish, changed, facts_around, outlook
-from webhook.offline.plan.make_plan import make_plan, settle
+from webhook.offline.plan.make_plan import make_plan
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
+from webhook.queue.cycle.until_stable import decide_until_stable
 from webhook.queue.explain import explain
 from webhook.queue.forecast import with_start
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
@@ -48,7 +49,7 @@ def bound(snapshot, rules):
 def at_rest(snapshot, rules):
     """What the page reads, where the core has come to rest over these facts."""
     state = State.from_snapshot(snapshot)
-    settle(state, rules, NOW)
+    decide_until_stable(state, rules, NOW)
     core = SimpleNamespace(state=state, revision=1, rules=rules)
     view = View(MemoryStore(), ())
     counts, rules_in_force = WorkloadCounts(), Configured()

@@ -9,11 +9,11 @@ from webhook.dashboard.views.simulate import run
 from webhook.dashboard.web.simulation_worker import SimulationTask, pieces
 from webhook.dashboard.web.simulation_worker import read as read_task
 from webhook.documents import read
-from webhook.offline.simulate.arrivals import Arrival
-from webhook.offline.simulate.generate import generate
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.model import Requeueing
+from webhook.simulate.arrivals import Arrival
+from webhook.simulate.generate import generate
 
 QUEUE = "cohorts: [{queues: [{quota: {nvidia.com/gpu: 99}, workloads: []}]}]"
 HOUR = 3_600_000

@@ -10,6 +10,7 @@ from typing import Any, Final
 from webhook.api.amounts import text
 from webhook.api.snapshot.reader import snapshot
 from webhook.api.state_of_workload import workload_state
+from webhook.api.workload_owner import owner_of
 from webhook.cli.live.rules_in_force import InForce
 from webhook.cli.paths import shorter
 from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING
@@ -19,9 +20,9 @@ from webhook.jobs.describe import QUEUE, describe
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.kube.conditions import find, holds
-from webhook.offline.plan.make_plan import settle
-from webhook.offline.plan.objects import named_workload, owner_of
+from webhook.offline.plan.objects import named_workload
 from webhook.offline.plan.output import moment, pending_rows
+from webhook.queue.cycle.until_stable import decide_until_stable
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain, in_order
 from webhook.queue.forecast import with_start
@@ -59,7 +60,7 @@ def decided(objects: Iterable[Object], key: str, force: InForce, now: datetime) 
     """
     objects = tuple(objects)
     state, at = State.from_snapshot(snapshot(objects, force.settings)), int(now.timestamp() * 1000)
-    settle(state, force.rules, at)
+    decide_until_stable(state, force.rules, at)
     told, entry, jobs = explain(state, key), state.entries.get(key), _jobs(objects)
     if told is None or entry is None:
         return {"message": NEXT_ROUND}

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from webhook.api.amounts import amount, text
 from webhook.api.state_of_workload import workload_state
+from webhook.api.workload_owner import owner_of
 from webhook.kube.conditions import find
-from webhook.offline.plan.objects import owner_of
 
 Object = Mapping[str, Any]
 ACTIVE = "Active"

@@ -18,9 +18,9 @@ from webhook.dashboard.views.simulate import thinned
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds
-from webhook.offline.simulate.arrivals import Arrival, arrival_of
 from webhook.queue.model import Workload
 from webhook.queue.state import State
+from webhook.simulate.arrivals import Arrival, arrival_of
 from webhook.store.objects import Object, key_of
 
 EVERY: Final = 60.0

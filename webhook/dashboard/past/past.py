@@ -13,8 +13,8 @@ from webhook.dashboard.model.workloads import LifeEvent
 from webhook.dashboard.past.ended import Ended
 from webhook.dashboard.past.history import Runs, Samples, points_from
 from webhook.dashboard.past.journal import JournalPast, read_past
-from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.state import State
+from webhook.simulate.arrivals import Arrival
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from webhook.dashboard.views.preemptor import preemptor_in
 from webhook.jobs.describe import queue_of
 from webhook.kube.conditions import conditions_of
 from webhook.kube.times import milliseconds
-from webhook.offline.record.mask import masked_operations
+from webhook.record.mask import masked_operations
 from webhook.store.objects import Object, key_of
 
 JobOfUid = Callable[[str], JobRef | None]

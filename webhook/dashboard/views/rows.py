@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from webhook.api.pending_message import message_of, start_unknown_of
 from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
+from webhook.api.workload_owner import owner_of
 from webhook.cluster.workloads.conditions import cluster_queue_of
 from webhook.cluster.workloads.events import queued_at
 from webhook.dashboard.model.queues import WorkloadRow
@@ -15,7 +16,6 @@ from webhook.dashboard.model.workloads import HolderRow, JobRef, ShortageRow
 from webhook.dashboard.sources import Sources
 from webhook.kube.conditions import find
 from webhook.kube.times import milliseconds
-from webhook.offline.plan.objects import owner_of
 from webhook.queue.decisions import Holder, Pending, Shortage
 from webhook.queue.explain import Gathered, describe
 from webhook.queue.pending.queue import Entry, Status

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries
-from webhook.offline.simulate.arrivals import Arrival
-from webhook.offline.simulate.simulation import SimulationResult, simulate
-from webhook.offline.simulate.summary import capacity, summarise
 from webhook.queue.model import ClusterQueue, FlavorQuotas, Quota, ResourceGroup, Snapshot
 from webhook.queue.rules import Rules
+from webhook.simulate.arrivals import Arrival
+from webhook.simulate.simulation import SimulationResult, simulate
+from webhook.simulate.summary import capacity, summarise
 
 T = TypeVar("T")
 POINTS: Final = 400

@@ -9,7 +9,7 @@ from webhook.api.amounts import text
 from webhook.api.pending_message import message_of, start_unknown_of
 from webhook.dashboard.model.workloads import JobRef, Outlook
 from webhook.dashboard.views.rows import Named, shortage_rows
-from webhook.offline.plan.make_plan import settle
+from webhook.queue.cycle.until_stable import decide_until_stable
 from webhook.queue.decisions import Decisions
 from webhook.queue.explain import explain
 from webhook.queue.forecast import concerned, facts_at, with_start
@@ -124,7 +124,7 @@ def outlook(
     others = (other for other in snapshot.workloads if other.key != workload.key)
     facts = replace(snapshot, workloads=(*others, workload))
     state = State.from_snapshot(facts)
-    made, _ = settle(state, rules, now, reporter=deadline)
+    made, _ = decide_until_stable(state, rules, now, reporter=deadline)
     entry = state.entries[workload.key]
     if entry.status == Status.HOLDING and entry.admission is not None:
         flavors = {r: flavor for pods in entry.admission.pod_set_assignments for r, flavor in pods.flavors.items()}

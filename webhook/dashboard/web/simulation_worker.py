@@ -20,11 +20,11 @@ from webhook.dashboard.model.simulation import SimulatedSeries
 from webhook.dashboard.views.simulate import OtherQuota, run, with_quota
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
-from webhook.offline.simulate.arrivals import Arrival
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy_reload.compile_worker import NICE, bound_memory
 from webhook.queue.model import Snapshot
+from webhook.simulate.arrivals import Arrival
 
 DONE: Final = b"done "
 RESULT: Final = b"result "

@@ -10,9 +10,10 @@ from webhook.admission.queue_gate import QueueGate
 from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import snapshot
+from webhook.api.workload_owner import owner_of
 from webhook.jobs.describe import describe
-from webhook.offline.plan.make_plan import settle
-from webhook.offline.plan.objects import cluster_of, owner_of
+from webhook.offline.plan.objects import cluster_of
+from webhook.queue.cycle.until_stable import decide_until_stable
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -76,7 +77,7 @@ def file_gate(
         return None
     facts, now_ms = snapshot(cluster.objects, settings), int(now * 1000)
     state = State.from_snapshot(facts)
-    settle(state, rules, now_ms)
+    decide_until_stable(state, rules, now_ms)
     core, found = SettledCore(state, rules), settings_among(cluster.objects) or settings
     return QueueGate(FileObjects(cluster.objects), core, lambda: now_ms, found)
 

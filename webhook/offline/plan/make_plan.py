@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from webhook.queue import explain
-from webhook.queue.cycle.decide import decide
-from webhook.queue.decisions import Admitted, Decisions, Evicted, Pending, Preempted
+from webhook.queue.cycle.until_stable import decide_until_stable
+from webhook.queue.decisions import Admitted, Evicted, Pending, Preempted
 from webhook.queue.model import Snapshot
-from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
-
-MOST_ROUNDS: Final = 10_000
-"""After so many rounds a plan that still changes is told as unstable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ def plan_of(
     state: State, rules: Rules, now: int, cycles: int | None = None, watch: Callable[[int], None] | None = None
 ) -> QueuePlan:
     """Do the same on a state, which is left as it stands at the end."""
-    taken, stable = settle(state, rules, now, cycles, watch)
+    taken, stable = decide_until_stable(state, rules, now, cycles, watch)
     return QueuePlan(
         tuple(a for d in taken for a in d.admitted),
         tuple(p for d in taken for p in d.preempted),
@@ -57,29 +52,3 @@ def plan_of(
         len(taken),
         stable,
     )
-
-
-def settle(
-    state: State,
-    rules: Rules,
-    now: int,
-    cycles: int | None = None,
-    watch: Callable[[int], None] | None = None,
-    reporter: Reporter = SILENT,
-) -> tuple[list[Decisions], bool]:
-    """Decide until nothing changes any more: give the decisions on the way, and whether it came to that.
-
-    What `watch` or the `reporter` raises ends it.
-    """
-    taken: list[Decisions] = []
-    stable = False
-    while not stable and len(taken) < (cycles or MOST_ROUNDS):
-        for before in taken[-1:]:
-            for key, why in before.gone():
-                state.evict(key, why, now)
-        made = decide(state, rules, now, reporter, cycles=1 if cycles else None)
-        taken.append(made)
-        stable = not (made.admitted or made.preempted or made.evicted or state.ready)
-        if watch:
-            watch(len(taken))
-    return taken, stable

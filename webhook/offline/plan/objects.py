@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from webhook.api.configuration.sections import PODS_TAKE_DEFAULT, QueueSettings
 from webhook.api.conversion.convert import as_stored
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.workload import labels_of
+from webhook.api.workload_owner import owners_of
 from webhook.jobs.describe import describe, is_held, prebuilt_of, row_of
 from webhook.jobs.pod_groups import group_of
 from webhook.kube.typed.defaulted import defaulted
@@ -138,34 +139,9 @@ def _named(obj: Object, named: Counter[tuple[str, str, str]]) -> Object:
     return {**obj, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default", "name": str(name)}}
 
 
-def owner_of(workload: Object) -> tuple[str, str, str]:
-    """Return the job that a Workload was made for, as (namespace, kind, name); empty texts where it is for none."""
-    for ref in workload["metadata"].get("ownerReferences") or ():
-        if ref.get("controller"):
-            return workload["metadata"]["namespace"], str(ref.get("kind")), str(ref.get("name"))
-    return "", "", ""
-
-
-def owners_of(workload: Object) -> Iterator[tuple[str, str, str]]:
-    """Yield all that a Workload was made for: a group's are its pods, or their StatefulSet, none the controller."""
-    for ref in workload["metadata"].get("ownerReferences") or ():
-        yield workload["metadata"]["namespace"], str(ref.get("kind")), str(ref.get("name"))
-
-
 def named_workload(job: Object) -> str:
     """Return the name of the Workload that a job says it has, prebuilt or that of its group; "" if it says none."""
     return prebuilt_of(job) or group_of(job)
-
-
-def is_named(workload: Object, name: str, namespace: str) -> bool:
-    """Return whether a Workload is the one asked for, by its own name or its job's (`NAME`, or `KIND/NAME`)."""
-    kind, _, plain = name.rpartition("/")
-    if workload["metadata"]["namespace"] != namespace:
-        return False
-    if (not kind or kind.lower() == "workload") and plain == workload["metadata"]["name"]:
-        return True
-    owners = ((owner.lower(), owned) for _, owner, owned in owners_of(workload))
-    return any(owned == plain and kind.lower() in ("", owner) for owner, owned in owners)
 
 
 def _ours(obj: Object, owned: set[tuple[str, str, str]], *, stored: bool) -> bool:

@@ -12,6 +12,7 @@ import click
 import orjson
 
 from webhook.api.state_of_workload import workload_state
+from webhook.api.workload_owner import is_named
 from webhook.cli import exits
 from webhook.cli.live.cluster_state import OF_THE_CORE, WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.explained import decided, lines, record, unqueued
@@ -21,7 +22,7 @@ from webhook.cli.live.steering import workload_of
 from webhook.cli.option_types import TEXT, cluster_options, output_option, rules_option
 from webhook.cli.terminal_text import visible
 from webhook.offline.dryrun.missing import has_opted_in, unmanaged
-from webhook.offline.plan.objects import Cluster, cluster_of, is_named
+from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore
 

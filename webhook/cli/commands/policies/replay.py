@@ -29,7 +29,7 @@ from webhook.diagnostics import SourceError
 from webhook.offline.dryrun.file_facts import FileFacts, known
 from webhook.offline.dryrun.missing import missing_facts, told
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.record.replay import (
+from webhook.record.replay import (
     BadRecording,
     ChangedReview,
     RecordedReview,

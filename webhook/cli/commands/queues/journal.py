@@ -29,12 +29,12 @@ from webhook.journal.replay import until as read_until
 from webhook.journal.timeline import TimelineEntry, timeline
 from webhook.journal.trace import TracedRuns
 from webhook.offline.plan.output import moment as written
-from webhook.offline.simulate.arrivals import arrival_of, row_of
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.explain import pending
 from webhook.queue.pending.queue import Status
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
+from webhook.simulate.arrivals import arrival_of, row_of
 
 SHOWN: Final = 20
 OF_THE_JOURNAL: Final = "those of the journal"

@@ -26,16 +26,16 @@ from webhook.documents import read
 from webhook.offline.files import is_object, read_files, text_of
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import title
-from webhook.offline.simulate import simulation as virtual
-from webhook.offline.simulate.arrivals import Arrival, as_counted, read_trace
-from webhook.offline.simulate.generate import generate
-from webhook.offline.simulate.plot import plot
-from webhook.offline.simulate.simulation import SimulationResult
-from webhook.offline.simulate.summary import summarise
-from webhook.offline.simulate.tables import document, tables
-from webhook.offline.simulate.unknown_names import unknown_names
+from webhook.offline.reports.simulation import document, tables
 from webhook.offline.unreadable_objects import readable
 from webhook.queue.model import Snapshot
+from webhook.simulate import simulation as virtual
+from webhook.simulate.arrivals import Arrival, as_counted, read_trace
+from webhook.simulate.generate import generate
+from webhook.simulate.plot import plot
+from webhook.simulate.simulation import SimulationResult
+from webhook.simulate.summary import summarise
+from webhook.simulate.unknown_names import unknown_names
 
 GENERATORS = (".yaml", ".yml")
 

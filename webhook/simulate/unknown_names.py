@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from webhook.diagnostics import Diagnostic, Place
-from webhook.offline.simulate.arrivals import Arrival
-from webhook.offline.simulate.simulation import with_local_queues
 from webhook.queue.model import Snapshot
+from webhook.simulate.arrivals import Arrival
+from webhook.simulate.simulation import with_local_queues
 
 
 def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) -> Iterator[Diagnostic]:

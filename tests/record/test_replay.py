@@ -16,8 +16,8 @@ from webhook.admission.wire import parse
 from webhook.cli import exits
 from webhook.cli.commands.policies.replay import replay_command
 from webhook.offline.dryrun.file_facts import FileFacts
-from webhook.offline.record.recorder import Recorder
 from webhook.policy.loading.load_bundle import load_bundle
+from webhook.record.recorder import Recorder
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from webhook.api.durations import duration_ms
 from webhook.api.transformations import counted
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.kube.quantity import QuantityError
-from webhook.offline.simulate.trace_rows import RowError, rows_of
 from webhook.queue.model import Workload
 from webhook.queue.quota.accounting import requests_of
+from webhook.simulate.trace_rows import RowError, rows_of
 
 COLUMNS: Final = ("time", "queue", "run", "name", "namespace", "priority", "count", "min", "class", "user")
 _LISTED: Final = f"listed columns: {', '.join(COLUMNS)}"

@@ -17,9 +17,9 @@ from webhook.admission.gate import Facts
 from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.admission.wire import API_VERSION, BadReview, parse
-from webhook.offline.record.recorder import verdict_record
 from webhook.policy.bundle import Bundle
 from webhook.policy.request import Request
+from webhook.record.recorder import verdict_record
 
 RUNS: Final[Mapping[str, Callable[..., Verdict | NeedsFacts]]] = {
     "mutate": mutate,

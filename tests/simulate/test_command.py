@@ -6,11 +6,11 @@ import pytest
 
 from tests.queue.python_rules import KueueRules
 from webhook.documents import read
-from webhook.offline.simulate.generate import generate
-from webhook.offline.simulate.plot import plot, seconds
-from webhook.offline.simulate.simulation import Arrival, simulate
-from webhook.offline.simulate.summary import jain, percentile, summarise
 from webhook.policy.queue_rules.files import load_rules
+from webhook.simulate.generate import generate
+from webhook.simulate.plot import plot, seconds
+from webhook.simulate.simulation import Arrival, simulate
+from webhook.simulate.summary import jain, percentile, summarise
 
 RULES = KueueRules()
 TWO = """

@@ -7,9 +7,9 @@ from webhook.cli import exits
 from webhook.cli.commands.queues.simulate import simulate
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.offline.simulate.arrivals import milliseconds, read_trace
-from webhook.offline.simulate.generate import generate
 from webhook.queue.model import WEIGHT
+from webhook.simulate.arrivals import milliseconds, read_trace
+from webhook.simulate.generate import generate
 
 GENERATOR = """
 cohorts:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from webhook.offline.simulate.arrivals import Arrival
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import ClusterQueue, LocalQueue, Namespace, PodSet, Snapshot, Workload
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 from webhook.queue.virtual_time import VirtualTime, Witness
+from webhook.simulate.arrivals import Arrival
 
 Progress = Callable[[int], None]
 

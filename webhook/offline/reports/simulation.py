@@ -9,8 +9,8 @@ from typing import Any
 from rich.table import Table
 
 from webhook.offline.reports.terminal import plain_table
-from webhook.offline.simulate.plot import seconds
-from webhook.offline.simulate.summary import Summary, SummaryRow
+from webhook.simulate.plot import seconds
+from webhook.simulate.summary import Summary, SummaryRow
 
 COLUMNS = ("Jobs", "Finished", "Wait mean", "median", "p90", "max", "Preempted", "Lost")
 

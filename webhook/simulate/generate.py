@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from webhook.diagnostics import Diagnostic, SourceError, did_you_mean
 from webhook.documents import Document
-from webhook.offline.simulate.arrivals import Arrival, milliseconds, quantity
 from webhook.queue.model import (
     WEIGHT,
     BorrowWithinCohort,
@@ -26,6 +25,7 @@ from webhook.queue.model import (
     ResourceGroup,
     Snapshot,
 )
+from webhook.simulate.arrivals import Arrival, milliseconds, quantity
 
 Path = tuple[str | int, ...]
 MOST: Final = 1_000_000

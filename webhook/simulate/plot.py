@@ -11,8 +11,8 @@ from typing import Final
 
 from jinja2 import Environment
 
-from webhook.offline.simulate.simulation import SimulationResult, UsageSample
-from webhook.offline.simulate.summary import capacity, integral, summarise
+from webhook.simulate.simulation import SimulationResult, UsageSample
+from webhook.simulate.summary import capacity, integral, summarise
 
 COLOURS: Final = ("#3366cc", "#dc7633", "#2e8b57", "#8e44ad", "#c0392b", "#16a085", "#7f8c8d", "#b7950b")
 WIDTH: Final = 430

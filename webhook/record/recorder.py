@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, Final
 import orjson
 
 from webhook.admission.verdict import Verdict
-from webhook.offline.record.mask import masked_operations, masked_request
 from webhook.policy.request import Request
+from webhook.record.mask import masked_operations, masked_request
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from webhook.offline.simulate.simulation import SimulatedJob, SimulationResult, UsageSample
 from webhook.queue.model import WEIGHT, Snapshot
+from webhook.simulate.simulation import SimulatedJob, SimulationResult, UsageSample
 
 ALL: Final = "all"
 
