@@ -70,8 +70,7 @@ class _Wanted:
 class StartComparison:
     """Follows records; keeps what waits, and since when Sluice would have started or preempted each workload."""
 
-    def __init__(self, tolerance: int = TOLERANCE) -> None:
-        self._tolerance = tolerance
+    def __init__(self) -> None:
         self._waiting: set[str] = set()
         self._preempted: set[str] = set()
         self._victims: dict[str, int] = {}
@@ -109,7 +108,7 @@ class StartComparison:
 
     def decided(self, made: Decided) -> None:
         """Note what Sluice would do now; all parts of a round have the same time."""
-        now, oldest = made.now, made.now - self._tolerance
+        now, oldest = made.now, made.now - TOLERANCE
         if now != self._at:
             self._before = self._at
         kept = min(oldest, self._before)  # a later part of this round may say that it still would
@@ -154,7 +153,7 @@ class StartComparison:
             return None
         if key in self._waiting:
             wanted = self._wanted.get(key)
-            if wanted is None or wanted.last < self._at - self._tolerance:
+            if wanted is None or wanted.last < self._at - TOLERANCE:
                 return Compared(
                     self._at, ComparedKind.START, key, held.cluster_queue, Agreement.WORSE, 0, "would have waited"
                 )
@@ -168,7 +167,7 @@ class StartComparison:
 
     def _is_late(self, wanted: _Wanted) -> bool:
         """Whether Sluice would start it now, and would have done so before the tolerance."""
-        return wanted.last == self._at and self._at - wanted.since > self._tolerance
+        return wanted.last == self._at and self._at - wanted.since > TOLERANCE
 
     def _start(self, key: str, wanted: _Wanted, detail: str) -> Compared:
         late, queue = self._is_late(wanted), wanted.made.cluster_queue

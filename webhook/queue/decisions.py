@@ -35,7 +35,7 @@ class PendingPlace(StrEnum):
     NONE = "none"
 
 
-class Why(StrEnum):
+class PreemptionReason(StrEnum):
     """Why a workload was preempted (the reason of Kueue's `Preempted` condition)."""
 
     IN_CLUSTER_QUEUE = "InClusterQueue"
@@ -94,7 +94,7 @@ class Preempted:
 
     workload: str
     cluster_queue: str
-    reason: Why
+    reason: PreemptionReason
     preemptor: str
 
 

@@ -16,7 +16,7 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status import status_of, tally
 from webhook.cluster.workloads.conditions import counted, evicted
 from webhook.kube.conditions import find
-from webhook.queue.decisions import Admitted, Why
+from webhook.queue.decisions import Admitted, PreemptionReason
 from webhook.store.objects import merge
 
 NAMES = ("a", "b", "c")
@@ -227,7 +227,7 @@ def test_a_cluster_queue_that_is_gone_has_no_series():
     for name in ("gone", "stays"):
         report.workloads.admitted(workload, Admitted("n/w", name, ()), NOW_MS)
         report.workloads.evicted({**workload, "status": {"admission": {"clusterQueue": name}}}, "Preempted", NOW_MS)
-        report.workloads.preempted(name, Why.IN_CLUSTER_QUEUE)
+        report.workloads.preempted(name, PreemptionReason.IN_CLUSTER_QUEUE)
     before = shown(registry)
     assert {("cluster_queue", "gone"), ("preempting_cluster_queue", "gone")} <= {pair for row in before for pair in row}
     report.update(at_once(tally(both[1:], [], known, WorkloadCounts())))

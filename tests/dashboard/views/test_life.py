@@ -9,7 +9,7 @@ from webhook.cluster.workloads.events import preemption_message
 from webhook.dashboard.model.workloads import JobRef, LifeEvent
 from webhook.dashboard.views.life import Lives
 from webhook.dashboard.views.preemptor import preemptor_in
-from webhook.queue.decisions import Preempted, Why
+from webhook.queue.decisions import Preempted, PreemptionReason
 from webhook.store.memory import MemoryStore
 
 URGENT = JobRef("team-b/job-urgent", "Job/urgent")
@@ -111,7 +111,12 @@ def test_a_journal_says_more_of_what_was_seen():
     [
         (RECLAIM, ("u-1", "b")),
         (RECLAIM.partition("; ")[0], ("u-1", "")),
-        (preemption_message(View(MemoryStore(), ()), Preempted("team-a/w", "a", Why.RECLAIM, ""), None, ""), ("", "")),
+        (
+            preemption_message(
+                View(MemoryStore(), ()), Preempted("team-a/w", "a", PreemptionReason.RECLAIM, ""), None, ""
+            ),
+            ("", ""),
+        ),
         ("Exceeded the PodsReady timeout", None),
         ("", None),
     ],

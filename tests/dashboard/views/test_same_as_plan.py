@@ -17,7 +17,7 @@ from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.cluster import amounts_in, cluster_view
 from webhook.dashboard.views.queue import QueuePast, Wanted, queue_view
 from webhook.dashboard.views.rows import Named
-from webhook.dashboard.views.what_if import Deadline, Wish, changed, facts_around, outlook
+from webhook.dashboard.views.what_if import Deadline, WorkloadChange, changed, facts_around, outlook
 from webhook.offline.plan.make_plan import make_plan
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
@@ -118,7 +118,9 @@ def test_what_if_nothing_were_otherwise(cluster, data):
     doors = {(q.namespace, q.name): q.cluster_queue for q in snapshot.local_queues}
     part = facts_around(bound(snapshot, rules), {doors.get((workload.namespace, workload.queue_name), "")})
     deadline = Deadline(monotonic, float("inf"))
-    found = outlook(part, rules, NOW, changed(workload, Wish()), deadline, Named(lambda _: "", lambda _: True))
+    found = outlook(
+        part, rules, NOW, changed(workload, WorkloadChange()), deadline, Named(lambda _: "", lambda _: True)
+    )
     told = next((p for p in plan.pending if p.workload == workload.key), None)
     held = [a for a in plan.admitted if a.workload == workload.key]
     if told is None:

@@ -24,7 +24,7 @@ from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import split_api_version
 from webhook.kube.times import milliseconds
-from webhook.queue.decisions import Why
+from webhook.queue.decisions import PreemptionReason
 from webhook.queue.model import CHECKED, UNREADY, Admission, PodSet, PodSetAssignment, Requeueing, Selector, Workload
 
 Object = Mapping[str, Any]
@@ -262,7 +262,7 @@ def requeueing(settings: QueueSettings) -> Requeueing:
     by_priority = settings.enabled("PrioritySortingWithinCohort", default=True)
     return Requeueing(
         by_eviction=(CHECKED,) if by_creation else (UNREADY, CHECKED),
-        behind=() if by_priority else (Why.RECLAIM_WHILE_BORROWING.value,),
+        behind=() if by_priority else (PreemptionReason.RECLAIM_WHILE_BORROWING.value,),
     )
 
 

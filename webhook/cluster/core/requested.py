@@ -22,7 +22,7 @@ def subtract(requested: Requested, workload: Workload) -> None:
 
 def _count(requested: Requested, workload: Workload, sign: int) -> None:
     """As in Kueue, only what waits in a queue counts."""
-    if workload.finished or workload.admission is not None or not workload.active or workload.held:
+    if not workload.admissible:
         return
     local = f"{workload.namespace}/{workload.queue_name}"
     amounts = requested.setdefault(local, Counter())

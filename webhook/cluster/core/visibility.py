@@ -14,7 +14,7 @@ from webhook.kube.fields import at
 Items = list[dict[str, Any]]
 
 
-class Line(Protocol):
+class PendingOrder(Protocol):
     """A core that knows the order of pending workloads."""
 
     def in_order(self, queue: str) -> list[str] | None:
@@ -24,18 +24,18 @@ class Line(Protocol):
 class PendingWorkloads:
     """Lists pending workloads from this replica's own view and core, whether it leads or not."""
 
-    def __init__(self, view: View, line: Line) -> None:
-        self._view, self._line = view, line
+    def __init__(self, view: View, order: PendingOrder) -> None:
+        self._view, self._order = view, order
 
     def of_cluster_queue(self, name: str, limit: int, offset: int) -> Items | None:
         """Return the pending workloads of a ClusterQueue; None if it does not exist."""
-        order = self._line.in_order(name)
+        order = self._order.in_order(name)
         return None if order is None else list(islice(self._items(order), offset, offset + limit))
 
     def of_local_queue(self, namespace: str, name: str, limit: int, offset: int) -> Items | None:
         """Return the pending workloads of a LocalQueue; None if it, or its ClusterQueue, does not exist."""
         queue = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
-        order = self._line.in_order(str(at(queue, ("spec", "clusterQueue")))) if queue is not None else None
+        order = self._order.in_order(str(at(queue, ("spec", "clusterQueue")))) if queue is not None else None
         if order is None:
             return None
         mine = (

@@ -17,7 +17,7 @@ from webhook.cluster.workloads.events import queued_at
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds
-from webhook.queue.decisions import Admitted, Why
+from webhook.queue.decisions import Admitted, PreemptionReason
 from webhook.store.objects import Object, key_of
 
 ROLE: Final = "replica_role"
@@ -181,7 +181,7 @@ class WorkloadMetrics:
             since = _since(_became(workload, PODS_READY), now)
             self._note("pods_ready_to_evicted_time_seconds", workload, queue, why, since)
 
-    def preempted(self, queue: str, why: Why) -> None:
+    def preempted(self, queue: str, why: PreemptionReason) -> None:
         """Record a preemption for a workload of the ClusterQueue `queue`."""
         self._preempted.labels(queue, why.value, self._role()).inc()
 

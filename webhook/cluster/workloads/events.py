@@ -13,16 +13,16 @@ from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, P
 from webhook.kube.conditions import find
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds
-from webhook.queue.decisions import Admitted, Preempted, Why
+from webhook.queue.decisions import Admitted, Preempted, PreemptionReason
 from webhook.store.objects import Object, key_of, uid_of
 
 JOB_UID: Final = "kueue.x-k8s.io/job-uid"
 UNKNOWN: Final = "UNKNOWN"
 _WHY: Final = {
-    Why.IN_CLUSTER_QUEUE: "prioritization in the ClusterQueue",
-    Why.RECLAIM: "reclamation within the cohort",
-    Why.FAIR_SHARING: "Fair Sharing within the cohort",
-    Why.RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
+    PreemptionReason.IN_CLUSTER_QUEUE: "prioritization in the ClusterQueue",
+    PreemptionReason.RECLAIM: "reclamation within the cohort",
+    PreemptionReason.FAIR_SHARING: "Fair Sharing within the cohort",
+    PreemptionReason.RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
 }
 
 

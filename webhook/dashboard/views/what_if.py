@@ -29,7 +29,7 @@ class Impossible(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WorkloadChange:
     """What is to be otherwise; None: nothing. `amount` is of `resource`, for all pods, in the core's numbers."""
 
     resource: str = ""
@@ -49,7 +49,7 @@ class Wish:
         return "; ".join(parts) or "nothing"
 
 
-def changed(workload: Workload, wish: Wish) -> Workload:
+def changed(workload: Workload, wish: WorkloadChange) -> Workload:
     """Return the workload as it is wished for, as if it came now. Raises Impossible where it cannot be so."""
     pods = workload.pod_sets
     if wish.amount is not None:
@@ -117,7 +117,7 @@ class Deadline(Reporter):
 def outlook(
     snapshot: Snapshot, rules: Rules, now: int, workload: Workload, deadline: Deadline, named: Named
 ) -> Outlook:
-    """Decide with this workload in the place of the one of its name until nothing changes, and say how it stands.
+    """Decide with this version of the workload in place of the current one until nothing changes; say how it stands.
 
     Raises OutOfTime.
     """

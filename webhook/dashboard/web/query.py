@@ -9,7 +9,7 @@ from webhook.api.amounts import amount
 from webhook.dashboard.views.cluster import LIMIT
 from webhook.dashboard.views.queue import Wanted
 from webhook.dashboard.views.simulate import OtherQuota
-from webhook.dashboard.views.what_if import Wish
+from webhook.dashboard.views.what_if import WorkloadChange
 from webhook.kube.quantity import QuantityError
 from webhook.server.responses import StatusError
 
@@ -61,7 +61,7 @@ def lists(query: Query) -> Wanted:
     )
 
 
-def wish(query: Query, gpu: str) -> Wish:
+def wish(query: Query, gpu: str) -> WorkloadChange:
     """Read the changes to try; `gpu` is the resource that the workload's GPUs are requested as."""
     resource = text(query, "resource") or gpu
     asked = query.get("gpus", "")
@@ -69,7 +69,7 @@ def wish(query: Query, gpu: str) -> Wish:
         raise FieldError("resource", "the workload requests no GPU; set resource")
     priority = query.get("priority", "")
     sign, digits = (-1, priority[1:]) if priority.startswith("-") else (1, priority)
-    return Wish(
+    return WorkloadChange(
         resource,
         _amount("gpus", resource, asked) if asked else None,
         text(query, "queue") or None,

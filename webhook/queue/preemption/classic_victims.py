@@ -11,18 +11,18 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 
-from webhook.queue.decisions import Why
+from webhook.queue.decisions import PreemptionReason
 from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.preemption.candidates import Candidate
 from webhook.queue.preemption.victim_search import Target, VictimSearch, fits, put_back
 from webhook.queue.quota.tree import Amounts, TreeNode, Usage
 from webhook.queue.rules import Found, Reach, Variant
 
-WHY: Final[Mapping[str, Why]] = {
-    Variant.WITHIN_QUEUE: Why.IN_CLUSTER_QUEUE,
-    Variant.HIERARCHY: Why.RECLAIM,
-    Variant.WITHOUT_BORROWING: Why.RECLAIM,
-    Variant.WHILE_BORROWING: Why.RECLAIM_WHILE_BORROWING,
+WHY: Final[Mapping[str, PreemptionReason]] = {
+    Variant.WITHIN_QUEUE: PreemptionReason.IN_CLUSTER_QUEUE,
+    Variant.HIERARCHY: PreemptionReason.RECLAIM,
+    Variant.WITHOUT_BORROWING: PreemptionReason.RECLAIM,
+    Variant.WHILE_BORROWING: PreemptionReason.RECLAIM_WHILE_BORROWING,
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from webhook.queue.decisions import Why
+from webhook.queue.decisions import PreemptionReason
 from webhook.queue.pending.queue import PendingQueue
 from webhook.queue.preemption.candidates import Candidate
 from webhook.queue.preemption.victim_search import Target, VictimSearch, fits, put_back
@@ -72,7 +72,7 @@ class _FairRun:
             return self.chosen
         return []
 
-    def _evict(self, candidate: Candidate, why: Why) -> bool:
+    def _evict(self, candidate: Candidate, why: PreemptionReason) -> bool:
         entry, pending_queue = candidate.entry, candidate.pending_queue
         tree = pending_queue.node.tree
         tree.remove(pending_queue.node, entry.amounts, self.plain)
@@ -85,14 +85,18 @@ class _FairRun:
         while (pending_queue := order.next(self.loaded)) is not None:
             waiting = order.left[pending_queue]
             if pending_queue is self.search.pending_queue or entitled:
-                why = Why.IN_CLUSTER_QUEUE if pending_queue is self.search.pending_queue else Why.RECLAIM
+                why = (
+                    PreemptionReason.IN_CLUSTER_QUEUE
+                    if pending_queue is self.search.pending_queue
+                    else PreemptionReason.RECLAIM
+                )
                 if self._evict(waiting.pop(0), why):
                     return True
                 continue
             while waiting:
                 candidate = waiting.pop(0)
                 if self.search.rules.allowed(strategy, self._shares(candidate)):
-                    if self._evict(candidate, Why.FAIR_SHARING):
+                    if self._evict(candidate, PreemptionReason.FAIR_SHARING):
                         return True
                     break
                 left.append(candidate)
@@ -103,7 +107,7 @@ class _FairRun:
         while (pending_queue := order.next(self.loaded)) is not None:
             candidate = order.left[pending_queue].pop(0)
             allowed = self.search.rules.allowed(strategy, self._shares(candidate))
-            if allowed and self._evict(candidate, Why.FAIR_SHARING):
+            if allowed and self._evict(candidate, PreemptionReason.FAIR_SHARING):
                 return True
             order.drop(pending_queue)
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from webhook.queue.decisions import Why
+from webhook.queue.decisions import PreemptionReason
 from webhook.queue.pending.queue import Entry, PendingQueue
 from webhook.queue.preemption.candidates import Candidates
 from webhook.queue.quota.tree import Amounts, TreeNode, Usage
@@ -21,7 +21,7 @@ class Target:
 
     entry: Entry
     pending_queue: PendingQueue
-    why: Why
+    why: PreemptionReason
 
 
 @dataclass(slots=True, eq=False)

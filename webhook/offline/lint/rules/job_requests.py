@@ -68,9 +68,8 @@ def _meant(key: str) -> str:
 @rule("QUE027", Severity.ERROR, "a queue must cover the resources of its jobs")
 def uncovered(context: LintContext) -> Iterator[Finding]:
     """A ClusterQueue admits a job only if every resource that its pods request is among the `coveredResources` of a
-    resource group. Otherwise the job is never admitted. Add the resource to the queue, or remove the request. What a
-    Configuration among the files, or else the repository's `.sluice.yaml`, leaves out of quota or counts as another
-    resource is counted so.
+    resource group. Otherwise the job is never admitted. Add the resource to the queue, or remove the request.
+    Resources that a Configuration in the files (else `.sluice.yaml`) excludes or transforms are treated accordingly.
     """
     if _settings(context).ignores_undeclared:
         return
