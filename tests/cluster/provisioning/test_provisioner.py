@@ -17,7 +17,7 @@ from webhook.cluster.api.kinds import (
     WORKLOAD,
 )
 from webhook.cluster.provisioning.answers import answer
-from webhook.cluster.provisioning.requests import attempt_of, name_of, pod_sets_of, template_name, wanted
+from webhook.cluster.provisioning.requests import attempt_of, name_of, wanted
 from webhook.kube.conditions import find
 from webhook.store.errors import Refused
 from webhook.store.memory import Event, EventType, MemoryStore
@@ -285,27 +285,6 @@ def test_a_request_that_is_refused_is_made_again_after_a_while(monkeypatch):
     assert 30 <= seconds < 40
 
 
-LONG = "x" * 250
-
-
-@pytest.mark.parametrize(
-    ("request_", "name", "expected"),
-    [
-        ("r", "ppt-r-w", ["w"]),
-        ("r", "ppt-r-w-2", ["w-2"]),
-        ("r", template_name("r", "w", {"spec": {}}), ["w"]),
-        ("r", template_name("r", "w-2", {"spec": {}}), ["w-2"]),
-        (LONG, template_name(LONG, "w", {"spec": {}}), ["w"]),
-        ("r", "ppt-r-other", []),
-    ],
-    ids=["made by Kueue", "whose pod set ends with a number", "made by Sluice", "with a number", "cut", "another's"],
-)
-def test_the_pod_set_of_a_template_is_known_by_its_name(request_, name, expected):
-    """Also where a Kueue has made the request. No name is longer than the API allows."""
-    assert pod_sets_of(request_, [name], ["w", "w-2"]) == expected
-    assert len(name) <= 253
-
-
 class SlowCollector(MemoryStore):
     """A store whose garbage collector is late: what an object owned outlives it."""
 
@@ -316,11 +295,9 @@ class SlowCollector(MemoryStore):
         self._publish(kind, Event(EventType.DELETED, last))
 
 
-@pytest.mark.parametrize("second", ["g", "f"], ids=["another flavor", "the same flavor"])
-def test_a_job_that_is_admitted_again_asks_for_nodes_of_its_flavor_then(second):
-    """Templates of its first request may be there as yet: the second has its own, or takes them over."""
-    first = {"f": "2", "g": "2"}
-    then = {"f": "2" if second == "f" else "0", "g": "2"}
+def test_a_job_that_is_admitted_again_asks_for_nodes_of_its_flavor_then():
+    """Its first request is not the second one's answer; the first template, of the same name, becomes the second's."""
+    first, then = {"f": "2", "g": "2"}, {"f": "0", "g": "2"}
 
     def groups(quotas):
         flavors = [{"name": n, "resources": [{"name": "cpu", "nominalQuota": q}]} for n, q in quotas.items()]
@@ -355,5 +332,4 @@ def test_a_job_that_is_admitted_again_asks_for_nodes_of_its_flavor_then(second):
 
             return await w.until(owned, "its template is its own")
 
-    zone = {"f": "a", "g": "g"}[second]
-    assert asyncio.run(go())["template"]["spec"]["nodeSelector"] == {"zone": zone}
+    assert asyncio.run(go())["template"]["spec"]["nodeSelector"] == {"zone": "g"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
-from webhook.cluster.provisioning.requests import attempt_of, pod_sets_of
+from webhook.cluster.provisioning.requests import attempt_of, template_name
 from webhook.cluster.workloads.admission_checks import PENDING, READY, REJECTED, RETRY
 from webhook.cluster.workloads.conditions import ADMITTED
 from webhook.kube.conditions import find, holds
@@ -73,11 +73,11 @@ def _message(request: Object, type_: str) -> str:
 def _updates(request: Object, workload: Object, config: ProvisioningRequestConfigSpec) -> list[dict[str, Any]]:
     """Return the pod set updates: annotations with the request to consume, and node labels from its details."""
     name = key_of(request)[1]
+    pod_sets = {template_name(name, str(p.get("name"))): p.get("name") for p in at(workload, ("spec", "podSets")) or ()}
     annotations = {CONSUMES: name, CLASS: at(request, ("spec", "provisioningClassName"))}
     details = at(request, ("status", "provisioningClassDetails")) or {}
     wanted = config.pod_set_updates.node_selector if config.pod_set_updates else []
     labels = {u.key: details[d] for u in wanted if (d := u.value_from_provisioning_class_detail) in details}
     extra = {"nodeSelector": labels} if labels else {}
-    called = [str(at(row, ("podTemplateRef", "name"))) for row in at(request, ("spec", "podSets")) or ()]
-    pod_sets = [str(pods.get("name")) for pods in at(workload, ("spec", "podSets")) or ()]
-    return [{"name": of, "annotations": annotations, **extra} for of in pod_sets_of(name, called, pod_sets)]
+    called = (at(row, ("podTemplateRef", "name")) for row in at(request, ("spec", "podSets")) or ())
+    return [{"name": pod_sets[c], "annotations": annotations, **extra} for c in called if c in pod_sets]

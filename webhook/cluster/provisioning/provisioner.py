@@ -194,14 +194,14 @@ class Provisioner:
     async def _create(self, request: Object, templates: list[Object]) -> None:
         """Create the templates before the request, so that it is never seen without them; then make it their owner.
 
-        One that is there already is the same, and perhaps an earlier request's: it is taken over from that, before the
-        garbage collector deletes it. Raises NotFound where that was quicker.
+        One of the same name is of the request of an earlier admission, which the garbage collector has not taken away
+        yet: it becomes this one's. Raises NotFound where the collector was quicker.
         """
         for template in templates:
             try:
                 await self._writer.create(template)
             except AlreadyExists:
-                await self._writer.own(template, {"ownerReferences": template["metadata"]["ownerReferences"]})
+                await self._writer.replace(template)
         gvk = self._view.mirror(PROVISIONING_REQUEST).gvk
         created = await self._writer.create({**request, "apiVersion": gvk.api_version})
         patch: dict[str, Any] = {"ownerReferences": [owner_reference(created)]}

@@ -1,7 +1,6 @@
 """Builds a ProvisioningRequest and its PodTemplates for a Workload with quota, and finds the latest one. Pure.
 
-Names, labels and fields are Kueue's (KEP 1136), so that requests made by a Kueue are found. Only a PodTemplate has a
-name of its own: a digest of what it says is added.
+Names, labels and fields are Kueue's (KEP 1136), so that requests made by a Kueue are found.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 MANAGED: Final = {"kueue.x-k8s.io/managed": "true"}
 PASSED_ON: Final = "provreq.kueue.x-k8s.io/"
 """Prefix of annotations of a Workload that become parameters of its requests."""
+ADMISSION: Final = "sluice.dev/admission-digest"
+"""Annotation of a request: the pods and flavors that it was made for. One that a Kueue made has none."""
 _LONGEST: Final = 247
-_DIGITS: Final = 8
 _MOST: Final = 1000
 """Attempts that are looked for behind a name that was cut."""
 
@@ -51,27 +51,9 @@ def name_of(workload: str, check: str, attempt: int) -> str:
     return _limited(f"{workload}-{check}-{attempt}")
 
 
-def template_name(request: str, pod_set: str, template: Object) -> str:
-    """Return the name of the PodTemplate of a pod set; another template has another name.
-
-    The request of a first attempt is named as that of an earlier admission, whose templates the garbage collector may
-    not have taken away yet.
-    """
-    content = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)
-    return f"{_stem(request, pod_set)}-{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:_DIGITS]}"
-
-
-def pod_sets_of(request: str, templates: Iterable[str], pod_sets: Iterable[str]) -> list[str]:
-    """Return the pod sets that the PodTemplates of a request are of, by their names: those of Kueue have no digest."""
-    named = list(pod_sets)
-    of_kueue = {_limited(f"ppt-{request}-{pod_set}"): pod_set for pod_set in named}
-    stems = {_stem(request, pod_set): pod_set for pod_set in named}
-    found = (of_kueue.get(name) or stems.get(name.rpartition("-")[0]) for name in templates)
-    return [pod_set for pod_set in found if pod_set is not None]
-
-
-def _stem(request: str, pod_set: str) -> str:
-    return _limited(f"ppt-{request}-{pod_set}", _LONGEST - 1 - _DIGITS)
+def template_name(request: str, pod_set: str) -> str:
+    """Return the name of the PodTemplate of a pod set."""
+    return _limited(f"ppt-{request}-{pod_set}")
 
 
 def attempt_of(request: Object, workload: str, check: str) -> int:
@@ -87,20 +69,33 @@ def attempt_of(request: Object, workload: str, check: str) -> int:
     return next((attempt for attempt in range(1, _MOST) if name_of(workload, check, attempt) == name), 0)
 
 
-def _limited(name: str, longest: int = _LONGEST) -> str:
-    if len(name) <= longest:
+def _limited(name: str) -> str:
+    if len(name) <= _LONGEST:
         return name
     digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
-    return f"{name[:longest]}-{digest[:5]}"
+    return f"{name[:_LONGEST]}-{digest[:5]}"
 
 
 def last(
     requests: Iterable[Object], workload: Object, check: str, config: ProvisioningRequestConfigSpec
 ) -> Object | None:
-    """Return the request of the latest attempt that matches the configuration, None if there is none."""
-    name = key_of(workload)[1]
-    mine = [r for r in requests if attempt_of(r, name, check) and _is_as(r, config)]
+    """Return the request of the latest attempt that matches the configuration, None if there is none.
+
+    A Workload may be admitted again, on other flavors, before the request of its earlier admission is deleted.
+    """
+    name, admission = key_of(workload)[1], _admission(workload, config)
+    mine = [r for r in requests if attempt_of(r, name, check) and _is_as(r, config) and _is_of(r, admission)]
     return max(mine, key=lambda request: attempt_of(request, name, check), default=None)
+
+
+def _admission(workload: Object, config: ProvisioningRequestConfigSpec) -> str:
+    """Return a digest of the pods to request and of their flavors."""
+    rows = [(row.pod_set.get("name"), row.count, row.assignment.get("flavors")) for row in wanted(workload, config)]
+    return hashlib.sha256(orjson.dumps(rows, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+def _is_of(request: Object, admission: str) -> bool:
+    return (at(request, ("metadata", "annotations")) or {}).get(ADMISSION, admission) == admission
 
 
 def _is_as(request: Object, config: ProvisioningRequestConfigSpec) -> bool:
@@ -168,23 +163,18 @@ def made(
     request_name = name_of(name, check, attempt)
     templates, pod_sets = [], []
     for row in wanted(workload, config):
-        template = _template(row, flavors)
-        called = template_name(request_name, str(row.pod_set.get("name") or "main"), template)
-        templates.append(
-            {
-                "apiVersion": POD_TEMPLATE.api_version,
-                "kind": POD_TEMPLATE.kind,
-                "metadata": _metadata(workload, namespace, called),
-                "template": template,
-            }
-        )
+        called = template_name(request_name, str(row.pod_set.get("name") or "main"))
+        templates.append(_template(workload, called, row, flavors))
         pod_sets.append({"podTemplateRef": {"name": called}, "count": row.count})
     annotations = at(workload, ("metadata", "annotations")) or {}
     passed = {k.removeprefix(PASSED_ON): v for k, v in annotations.items() if k.startswith(PASSED_ON)}
     request = {
         "apiVersion": PROVISIONING_REQUEST.api_version,
         "kind": PROVISIONING_REQUEST.kind,
-        "metadata": _metadata(workload, namespace, request_name),
+        "metadata": {
+            **_metadata(workload, namespace, request_name),
+            "annotations": {ADMISSION: _admission(workload, config)},
+        },
         "spec": {
             "provisioningClassName": config.provisioning_class_name,
             "parameters": {**config.parameters, **passed},
@@ -194,10 +184,14 @@ def made(
     return request, templates
 
 
-def _template(row: MergedPodSets, flavors: Mapping[str, Object]) -> Object:
-    """Return the template of pods that are requested together, bound to the nodes of their flavors."""
+def _template(workload: Object, name: str, row: MergedPodSets, flavors: Mapping[str, Object]) -> Object:
     template = on_flavors(row.pod_set.get("template") or {}, flavors_of(row.assignment, flavors))
-    return {**template, "spec": with_defaults(template.get("spec") or {})}
+    return {
+        "apiVersion": POD_TEMPLATE.api_version,
+        "kind": POD_TEMPLATE.kind,
+        "metadata": _metadata(workload, key_of(workload)[0], name),
+        "template": {**template, "spec": with_defaults(template.get("spec") or {})},
+    }
 
 
 def _metadata(owner: Object, namespace: str, name: str) -> dict[str, Any]:
