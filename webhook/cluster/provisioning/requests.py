@@ -95,7 +95,7 @@ def _admission(workload: Object, config: ProvisioningRequestConfigSpec) -> str:
 
 
 def _is_of(request: Object, admission: str) -> bool:
-    return (at(request, ("metadata", "annotations")) or {}).get(ADMISSION, admission) == admission
+    return bool((at(request, ("metadata", "annotations")) or {}).get(ADMISSION, admission) == admission)
 
 
 def _is_as(request: Object, config: ProvisioningRequestConfigSpec) -> bool:
