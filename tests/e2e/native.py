@@ -101,7 +101,7 @@ class ClusterFacts:
     external = ()
     switches = MappingProxyType[str, bool]({})
 
-    def owner(self, uid: str) -> JSON | None:
+    def owner(self, reference: JSON, namespace: str) -> JSON | None:
         """No object of the comparison has an owner."""
         return None
 

@@ -68,7 +68,7 @@ RIGHTS: dict[str, JSON] = {
         "jobs/status.batch": "patch",
         "jobs/finalizers.batch": "update",
         "events": "create patch",
-        "podtemplates": "create patch",
+        "podtemplates": "create update patch",
         "provisioningrequests.autoscaling.x-k8s.io": f"{FOLLOW} create delete",
         "workloads.kueue.x-k8s.io": f"{READ} create update patch delete",
     },
