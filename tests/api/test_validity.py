@@ -4,6 +4,7 @@ import pytest
 
 from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
+from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.queue.cycle.decide import decide
 from webhook.queue.explain import pending
@@ -24,7 +25,7 @@ def told(*objects):
     """Decide once; give who was admitted, and what the others wait for."""
     state = State.from_snapshot(snapshot(objects))
     made = decide(state, KueueRules(), 0)
-    return [a.workload for a in made.admitted], {p.workload: (p.reason.value, p.message) for p in pending(state)}
+    return [a.workload for a in made.admitted], {p.workload: (p.reason.value, message_of(p)) for p in pending(state)}
 
 
 def group(**quota):

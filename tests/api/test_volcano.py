@@ -3,6 +3,7 @@
 import pytest
 
 from tests.queue.python_rules import KueueRules
+from webhook.api.pending_message import message_of
 from webhook.api.snapshot.reader import Reader, snapshot
 from webhook.queue.cycle.decide import decide
 from webhook.queue.explain import pending
@@ -30,7 +31,7 @@ def told(*objects):
     """Decide once; give who was admitted, and what the others wait for."""
     state = State.from_snapshot(snapshot(objects))
     made = decide(state, KueueRules(), 0)
-    return [a.workload for a in made.admitted], {p.workload: p.message for p in pending(state)}
+    return [a.workload for a in made.admitted], {p.workload: message_of(p) for p in pending(state)}
 
 
 def owned(*objects):
