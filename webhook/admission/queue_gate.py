@@ -16,7 +16,7 @@ from webhook.admission.gate import GateAnswer
 from webhook.admission.position import position_of
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import priority_of, workload_of
-from webhook.api.pending_message import sentence_of
+from webhook.api.shortage_sentence import sentence_of
 from webhook.api.snapshot.reader import Reader
 from webhook.jobs.job import Job
 from webhook.kube.fields import at

@@ -6,15 +6,14 @@ Kueue's wording, which its clients parse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
 from webhook.api import amounts
+from webhook.api.shortage_sentence import NO_VICTIMS, sentence_of
 from webhook.queue.decisions import Pending, Reason, Shortage
 from webhook.queue.rules import HeadOutcome
 
-NO_VICTIMS: Final = "no workload can be preempted for it"
 EVALUATED: Final = "Workload is pending evaluation in the scheduling queue"
 _NOT_YET: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD, Reason.BACKOFF, Reason.CHECKS_PENDING})
 """Reasons that Kueue does not tell apart."""
@@ -33,23 +32,6 @@ def message_of(pending: Pending) -> str:
 def start_unknown_of(unknown: str, blocked: Pending | None) -> str:
     """Return why there is no estimated start, of a `Start` or a `Pending`; empty where there is one."""
     return unknown if blocked is None else message_of(blocked) or blocked.reason.value
-
-
-def sentence_of(shortages: Iterable[Shortage]) -> str:
-    """Return what is short, in quantities: `6` or `1500m` for thousandths of a CPU, `64Gi` for bytes."""
-    return "; ".join(filter(None, map(_short, shortages)))
-
-
-def _short(shortage: Shortage) -> str:
-    if shortage.note:
-        return shortage.note
-    if shortage.asked <= min(shortage.free, shortage.most):
-        return ""
-    text = partial(amounts.text, shortage.resource)
-    asks = f"requests {text(shortage.asked)} {shortage.resource} of flavor {shortage.flavor}"
-    if shortage.asked > shortage.most:
-        return f"{asks}, the queue can use at most {text(shortage.most)}"
-    return f"{asks}, {text(max(0, shortage.free))} free"
 
 
 def condition_of(pending: Pending) -> tuple[str, str]:

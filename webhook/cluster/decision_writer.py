@@ -167,8 +167,8 @@ class DecisionWriter:
         queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
         new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         if await self._write(workload, new):
-            what = "admitted" if decision.admitted else "quota reserved"
-            log.info("%s %s in %s", decision.workload, what, decision.cluster_queue)
+            where = decision.workload, decision.cluster_queue
+            log.info("%s admitted in %s" if decision.admitted else "%s quota reserved in %s", *where)
             now = self._clock_ms()
             self._report.workloads.admitted(workload, decision, now)
             tell_admitted(self._events, workload, decision, now)

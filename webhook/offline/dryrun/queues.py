@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.api.configuration.sections import QueueSettings
-from webhook.api.pending_message import message_of, sentence_of
+from webhook.api.pending_message import message_of
+from webhook.api.shortage_sentence import sentence_of
 from webhook.api.snapshot.reader import snapshot
 from webhook.jobs.describe import describe
 from webhook.kube.fields import at

@@ -81,7 +81,7 @@ def _left_out(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 def schema(kind: str | None) -> None:
     """Print the JSON Schema of policy, suite and queue files, for completion and validation in editors.
 
-    It covers YAML files with objects of any kind, told apart by apiVersion and kind.
+    It covers YAML files with objects of any kind, distinguished by apiVersion and kind.
     """
     found = of_files() if kind is None else of_kind(kind)
     if found is None:

@@ -6,6 +6,7 @@ export default {
   "blocked by the head of its queue, which does not fit (the queue is strict)": "被放不下的队首阻塞（队列按严格顺序）",
   "waiting for its back-off to end": "等待重试间隔结束",
   "{} has no run time": "{} 没有运行时间",
+  "it is more than 100 years ahead": "要等 100 年以上",
   "1 job is ahead": "前面有 1 个作业",
   "{} jobs are ahead": "前面有 {} 个作业",
   "more than {} jobs run in its cohort": "其队列组中运行着超过 {} 个作业",
