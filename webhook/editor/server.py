@@ -152,24 +152,24 @@ class EditorServer(LanguageServer):
 
     def publish(self, uri: str, findings: Iterable[Diagnostic]) -> None:
         """Tell the editor the findings of a document."""
-        told = [self.told(uri, finding) for finding in findings]
+        lines = self.lines(uri)
+        told = [self.told(lines, finding) for finding in findings]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, told))
 
-    def told(self, uri: str, finding: Diagnostic) -> lsp.Diagnostic:
-        """Return a finding as the protocol has it."""
+    def told(self, lines: list[str], finding: Diagnostic) -> lsp.Diagnostic:
+        """Return a finding in these lines as the protocol has it."""
         return lsp.Diagnostic(
-            self.range(uri, finding.place),
+            self.range(lines, finding.place),
             f"{finding.message}\n{finding.hint}" if finding.hint else finding.message,
             severity=_SEVERITIES[finding.severity],
             code=finding.code,
             source="sluice",
         )
 
-    def range(self, uri: str, place: Place) -> lsp.Range:
-        """Return a place as the protocol has it, in the units of the editor."""
+    def range(self, lines: list[str], place: Place) -> lsp.Range:
+        """Return a place in these lines as the protocol has it, in the units of the editor."""
         start = lsp.Position(max(place.line - 1, 0), max(place.column - 1, 0))
         end = lsp.Position(start.line, start.character + max(place.length, 1))
-        lines = self.source(uri).splitlines(keepends=True)
         return self.workspace.position_codec.range_to_client_units(lines, lsp.Range(start, end))
 
     async def lint(self) -> None:
@@ -224,6 +224,10 @@ class EditorServer(LanguageServer):
             self.linted[path] = tuple(found)
             if path.is_file() and saved(path) == self.source(uri):
                 self.publish(uri, found)
+
+    def lines(self, uri: str) -> list[str]:
+        """Return the lines of `source`, with their ends."""
+        return self.source(uri).splitlines(keepends=True)
 
     def source(self, uri: str) -> str:
         """Return the text of a document: the editor's, else the file's; without a byte order mark."""
@@ -362,7 +366,7 @@ def _tell(server: EditorServer) -> None:
         path, spot = server.spot(params.text_document.uri, params.position)
         places = definitions(server.policies, path, spot) if spot is not None else []
         found = [(server.uri(_resolved(place)), place) for place in places]
-        return [lsp.Location(uri, server.range(uri, place)) for uri, place in found]
+        return [lsp.Location(uri, server.range(server.lines(uri), place)) for uri, place in found]
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
     def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -384,7 +388,7 @@ def _action(server: EditorServer, uri: str, edit: Edit, asked: lsp.Range) -> lsp
     change = replacement(edit)
     if change is None:
         return None
-    where = server.range(uri, Place("", change.line, change.start, change.end - change.start))
+    where = server.range(server.lines(uri), Place("", change.line, change.start, change.end - change.start))
     if where.end < asked.start or asked.end < where.start:
         return None
     text = lsp.TextEdit(where, change.text)

@@ -76,7 +76,7 @@ class JournalStep:
 
 
 def continues(before: Begin | None, begin: Begin) -> Continuation:
-    """Return how a file continues the one before it, None if there is none.
+    """Return how a file continues the one before it; `before` is None if there is none.
 
     What an older Sluice wrote names no lease, and what comes after it goes on.
     """

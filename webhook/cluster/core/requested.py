@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from webhook.queue.model import Workload
+from webhook.queue.quota.accounting import local_of, requests_of
 
 Requested = dict[str, Counter[str]]
 """Amounts by LocalQueue (`namespace/name`) and resource; only queues with a Workload that requests something."""
@@ -24,10 +25,9 @@ def _count(requested: Requested, workload: Workload, sign: int) -> None:
     """As in Kueue, only what waits in a queue counts."""
     if not workload.admissible:
         return
-    local = f"{workload.namespace}/{workload.queue_name}"
+    local = local_of(workload)
     amounts = requested.setdefault(local, Counter())
-    for pods in workload.pod_sets:
-        for resource, amount in pods.requests.items():
-            amounts[resource] += sign * pods.count * amount
+    for resource, amount in requests_of(workload).items():
+        amounts[resource] += sign * amount
     if sign < 0 and not any(amounts.values()):
         del requested[local]

@@ -223,13 +223,11 @@ class Reconciler:
         own = self.workloads.named(job) is None  # else `_of_prebuilt` compares the sizes
         outgrows = is_grown_ungated if is_elastic(job) else is_bigger
         bigger = own and not waits and outgrows(described, workload)
-        if (
-            own and not waits and not evicted and suspended(job, described.kind)
-        ):  # so its pods could be edited since then
+        could_be_edited = own and not waits and not evicted and suspended(job, described.kind)
+        if could_be_edited:
             bigger = bigger or self.actions.drafts.has_bigger_pods(job, described, workload)
-        ranked = not lacks and (
-            not own or not waits or is_elastic(job)
-        )  # others get their priority with the rest of the spec
+        # Others get their priority with the rest of the spec.
+        ranked = not lacks and (not own or not waits or is_elastic(job))
         return Differences(
             spec=waits and not lacks and self.actions.drafts.is_other(job, described, workload),
             priority=ranked and bool(self.actions.drafts.priority_change(job, described, workload)),

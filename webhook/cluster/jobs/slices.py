@@ -59,7 +59,7 @@ def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Diff
         return resized
     if heir is not None and differ(heir).priority:
         return JobStep.REPRIORITIZE, heir
-    return next_step(job, described, current, differ(current)), current
+    return next_step(job, described, current, found), current
 
 
 def is_grown_ungated(described: Job, current: Object) -> bool:

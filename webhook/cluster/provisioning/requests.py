@@ -83,15 +83,15 @@ def last(
 
     A Workload may be admitted again, on other flavors, before the request of its earlier admission is deleted.
     """
-    name, admission = key_of(workload)[1], _admission(workload, config)
+    name, admission = key_of(workload)[1], _admission(wanted(workload, config))
     mine = [r for r in requests if attempt_of(r, name, check) and _is_as(r, config) and _is_of(r, admission)]
     return max(mine, key=lambda request: attempt_of(request, name, check), default=None)
 
 
-def _admission(workload: Object, config: ProvisioningRequestConfigSpec) -> str:
+def _admission(rows: Iterable[MergedPodSets]) -> str:
     """Return a digest of the pods to request and of their flavors."""
-    rows = [(row.pod_set.get("name"), row.count, row.assignment.get("flavors")) for row in wanted(workload, config)]
-    return hashlib.sha256(orjson.dumps(rows, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    asked = [(row.pod_set.get("name"), row.count, row.assignment.get("flavors")) for row in rows]
+    return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def _is_of(request: Object, admission: str) -> bool:
@@ -161,8 +161,8 @@ def made(
     """Return the request of an attempt and its PodTemplates, all owned by the Workload. Raises FlavorNotFound."""
     namespace, name = key_of(workload)
     request_name = name_of(name, check, attempt)
-    templates, pod_sets = [], []
-    for row in wanted(workload, config):
+    templates, pod_sets, rows = [], [], wanted(workload, config)
+    for row in rows:
         called = template_name(request_name, str(row.pod_set.get("name") or "main"))
         templates.append(_template(workload, called, row, flavors))
         pod_sets.append({"podTemplateRef": {"name": called}, "count": row.count})
@@ -173,7 +173,7 @@ def made(
         "kind": PROVISIONING_REQUEST.kind,
         "metadata": {
             **_metadata(workload, namespace, request_name),
-            "annotations": {ADMISSION: _admission(workload, config)},
+            "annotations": {ADMISSION: _admission(rows)},
         },
         "spec": {
             "provisioningClassName": config.provisioning_class_name,
