@@ -16,7 +16,7 @@ from webhook.journal.records import Begin, Decided, Record, decided
 from webhook.journal.writer import JournalWriter
 from webhook.queue.decisions import Admitted, Decisions
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
-from webhook.queue.model import Workload
+from webhook.queue.model import Workload, is_admissible
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
@@ -140,7 +140,7 @@ class StartComparison:
     def _note(self, workload: Workload) -> None:
         """Remember whether a workload waits or holds quota."""
         key = workload.key
-        waits = workload.admissible
+        waits = is_admissible(workload)
         (self._waiting.add if waits else self._waiting.discard)(key)
         preempted = workload.evicted and workload.evicted_reason == PREEMPTED
         (self._preempted.add if preempted else self._preempted.discard)(key)

@@ -11,7 +11,7 @@ from webhook.journal.follow import Edit, JournalStep, WorkloadTransition
 from webhook.journal.records import Begin, Decided
 from webhook.journal.users import UserNames
 from webhook.queue.events import AdmissionUnwritten, DefinitionChanged, WorkloadEvicted
-from webhook.queue.model import Workload
+from webhook.queue.model import Workload, is_admissible
 from webhook.queue.quota.accounting import requests_of
 
 
@@ -59,7 +59,7 @@ def entries(step: JournalStep) -> Iterator[TimelineEntry]:
 
 
 def _began(begin: Begin) -> str:
-    waiting = sum(workload.admissible for workload in begin.snapshot.workloads)
+    waiting = sum(is_admissible(workload) for workload in begin.snapshot.workloads)
     held = sum(w.admission is not None for w in begin.snapshot.workloads)
     users = "; user names hashed" if begin.users == UserNames.HASH else ""
     return (

@@ -356,10 +356,10 @@ class Workload:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
-    @property
-    def admissible(self) -> bool:
-        """Whether it is pending: active, not held, not finished, and without quota (Kueue's `IsAdmissible`)."""
-        return self.active and not self.held and not self.finished and self.admission is None
+
+def is_admissible(workload: Workload) -> bool:
+    """Return whether it is pending: active, not held, not finished, and without quota (Kueue's `IsAdmissible`)."""
+    return workload.active and not workload.held and not workload.finished and workload.admission is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,15 @@ def test_changes_of_words_are_told_with_what_was():
     assert "#### Allowed with different warnings\n\n- soon refused\n  - Job ml/c\n" in text
 
 
+def test_a_job_that_waits_now_and_is_warned_is_told_as_both():
+    """That it is queued differently is graver than the warning that says why."""
+    waits = stored("a", warnings=("closed for repairs",), queue=QueueOutcome("pending"))
+    pairs = [(stored("a", queue=QueueOutcome("admitted")), waits)]
+    assert compare(*zip(*pairs, strict=True)).sentences() == ["1 of 1 objects would be queued differently."]
+    assert "#### Allowed with different warnings\n\n- closed for repairs\n" in (text := comment(pairs))
+    assert "#### Queued differently\n" in text
+
+
 def test_equal_diffs_are_folded_into_one():
     """Jobs that are changed alike share a diff, which names the policy."""
     pairs = [(stored(n, spec={"a": 1}), stored(n, spec={"a": 2}, changed_by=("more",))) for n in ("x", "y")]

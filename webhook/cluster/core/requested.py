@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from webhook.queue.model import Workload
+from webhook.queue.model import Workload, is_admissible
 from webhook.queue.quota.accounting import local_of, requests_of
 
 Requested = dict[str, Counter[str]]
@@ -23,7 +23,7 @@ def subtract(requested: Requested, workload: Workload) -> None:
 
 def _count(requested: Requested, workload: Workload, sign: int) -> None:
     """As in Kueue, only what waits in a queue counts."""
-    if not workload.admissible:
+    if not is_admissible(workload):
         return
     local = local_of(workload)
     amounts = requested.setdefault(local, Counter())

@@ -17,8 +17,8 @@ class Change(StrEnum):
     ALLOWED = "now allowed"
     REWORDED = "denied with a different message"
     RESHAPED = "stored differently"
-    WARNED = "allowed with different warnings"
     QUEUED = "queued differently"
+    WARNED = "allowed with different warnings"
 
 
 ORDER: Final = tuple(Change)
@@ -76,6 +76,6 @@ def _change(old: ObjectOutcome, new: ObjectOutcome) -> Change | None:
         return None if set(old.denials) == set(new.denials) else Change.REWORDED
     if old.after != new.after:
         return Change.RESHAPED
-    if set(old.warnings) != set(new.warnings):
-        return Change.WARNED
-    return None if old.queue == new.queue else Change.QUEUED
+    if old.queue != new.queue:
+        return Change.QUEUED
+    return None if set(old.warnings) == set(new.warnings) else Change.WARNED
