@@ -222,6 +222,7 @@ class ControlPlane:
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self.port}",
+            f"--request-timeout={patience.PATIENCE:.0f}s",  # a large policy needs more than a minute
             f"--cert-dir={self.home / 'tls'}",
             f"--token-auth-file={self.home / 'tokens.csv'}",
             "--authorization-mode=RBAC",
