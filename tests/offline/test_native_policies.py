@@ -121,6 +121,9 @@ PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operat
 UPDATES = {**PODS, "resources": ["configmaps"], "operations": ["UPDATE"]}
 ASKS = 'object.spec.containers.exists(c, "nvidia.com/gpu" in c.?resources.?limits.orValue({}))'
 TOLERATES = "has(object.spec.tolerations)"
+FIRST = "object.spec.containers[0].resources.limits['nvidia.com/gpu']"
+LONG = f" && [{', '.join(['dyn(variables.v)'] * 500)}].size() > 0"
+"""So long that variables are not written out."""
 EXEMPT = """---
 apiVersion: sluice.dev/v1alpha1
 kind: PolicyException
@@ -209,6 +212,26 @@ JUDGED = {
     ),
     "the kind of a template": (policy('object.kind == "Pod"', PODS), a_job(), "CREATE"),
     "a condition that holds for one template": (policy(TOLERATES, PODS, condition=ASKS), a_pytorch_job(), "CREATE"),
+    "a variable that fails for a template that does not need it": (
+        policy(f"!{ASKS} || {TOLERATES} && variables.v == '1'", PODS, variable=("v", FIRST)),
+        a_pytorch_job(),
+        "CREATE",
+    ),
+    "a long variable that fails for a template without the condition": (
+        policy(f"{TOLERATES} && variables.v == '1'{LONG}", PODS, condition=ASKS, variable=("v", FIRST)),
+        a_pytorch_job(),
+        "CREATE",
+    ),
+    "a long variable of one template": (
+        policy(f"{TOLERATES} && variables.v.size() > 0{LONG}", PODS, variable=("v", "object.spec.containers")),
+        a_pytorch_job(),
+        "CREATE",
+    ),
+    "a long variable of none": (
+        policy(f"{TOLERATES} || variables.v == 2{LONG}", PODS, variable=("v", "1 + 1")),
+        a_pytorch_job(),
+        "CREATE",
+    ),
     "labels of the template": (
         policy("false", PODS, objectSelector={"matchLabels": {"own": "yes"}}),
         a_job(),

@@ -1,4 +1,4 @@
-"""Rewrites CEL texts for native policies: renames `object`, inlines variables, and adapts paths to pod templates.
+"""Rewrites CEL texts for native policies: renames `object`, writes variables out, and adapts paths to pod templates.
 
 Texts are changed at the offsets of parsed names, so strings and fields of the same name stay.
 """
@@ -6,7 +6,7 @@ Texts are changed at the offsets of parsed names, so strings and fields of the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,26 +84,44 @@ def renamed(text: str, into: str, name: str = "object") -> str:
     return text
 
 
-def inlined(text: str, variables: dict[str, str]) -> str:
+def variables_in(text: str) -> set[str]:
+    """Return the names of the variables that a text reads. Raises CompileError where the text is no CEL."""
+    return {node.field for node in _variables(text)}
+
+
+def inlined(text: str, variables: Mapping[str, str]) -> str:
     """Write out each `variables.x`, those in their expressions as well. Raises CompileError where a text is no CEL.
 
     They stand in dyn(): of a variable's type the API server knows less than of its text, and would warn of fields that
     its schemas leave out, such as a LimitRange's `min`.
     """
     for _ in range(_MOST):
-        found = [
-            n
-            for n in walk(parser.parse(text, with_macros=False))
-            if isinstance(n, Select) and isinstance(n.operand, Ident) and n.operand.name == "variables"
-        ]
-        if not found:
+        written = _replaced(text, lambda name, read: f"dyn{grouped(variables[name])}" if name in variables else read)
+        if written == text:
             break
-        for node in sorted(found, key=lambda n: n.operand.pos, reverse=True):
-            at = node.operand.pos
-            match = re.compile(rf"variables\s*\.\s*{re.escape(node.field)}").match(text, at)
-            if match and node.field in variables:
-                text = f"{text[:at]}dyn{grouped(variables[node.field])}{text[match.end() :]}"
+        text = written
     return text
+
+
+def indexed(text: str, names: Container[str], index: str) -> str:
+    """Read an item of each variable among `names`, as each is a list. Raises CompileError where the text is no CEL."""
+    return _replaced(text, lambda name, read: f"{read}[{index}]" if name in names else read)
+
+
+def _replaced(text: str, write: Callable[[str, str], str]) -> str:
+    """Write something else wherever a variable is read, by its name and the text that reads it."""
+    for node in sorted(_variables(text), key=lambda n: n.operand.pos, reverse=True):
+        match = re.compile(rf"variables\s*\.\s*{re.escape(node.field)}").match(text, node.operand.pos)
+        if match:
+            text = text[: match.start()] + write(node.field, match[0]) + text[match.end() :]
+    return text
+
+
+def _variables(text: str) -> list[Select]:
+    nodes = walk(parser.parse(text, with_macros=False))
+    return [
+        n for n in nodes if isinstance(n, Select) and isinstance(n.operand, Ident) and n.operand.name == "variables"
+    ]
 
 
 def identifiers(text: str) -> set[str]:

@@ -6,7 +6,7 @@ template. What has no native form is left out and reported. Nothing is loaded or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,20 +19,10 @@ from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
-from webhook.offline.native_policies.expressions import (
-    Templates,
-    as_pods,
-    ended,
-    grouped,
-    identifiers,
-    inlined,
-    reads_all_of,
-    renamed,
-    templates_of,
-    unused,
-)
+from webhook.offline.native_policies.expressions import Templates, as_pods, reads_all_of, templates_of
 from webhook.offline.native_policies.mutations import for_template
 from webhook.offline.native_policies.parameters import parameters
+from webhook.offline.native_policies.pod_templates import NotPortable, of_many, of_one, texts_of
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.policy_kinds import EXPAND, MODE, SETTINGS, SKIP, WARNING
 from webhook.policy.match_resources import ResourceOperation, ResourceRule
@@ -40,10 +30,6 @@ from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
 _POD: Final = BY_KIND["", "Pod"]
-_NEW: Final = "oldObject == null"
-_CHANGED: Final = f"{_NEW} || object.spec != oldObject.spec"
-WHOLE: Final = frozenset({_CHANGED, f"{_NEW} || object != oldObject"})
-"""Conditions that mean the same, or more, when they are asked of the whole object instead of a template."""
 _OWN: Final = frozenset({EXPAND, MODE, SETTINGS, SKIP, WARNING})
 _BUILT_IN: Final = frozenset({"", "batch", "apps"})
 """Groups of job kinds whose lists the API server merges by name, as it does those of a Pod."""
@@ -57,10 +43,6 @@ class NativePolicies:
 
     objects: tuple[dict[str, Any], ...]
     left_out: tuple[tuple[str, str], ...]
-
-
-class NotPortable(Exception):
-    """A policy, or one of its kinds, has no native form; the text says why."""
 
 
 def native_policies(bundle: Bundle, bindings: Iterable[dict[str, Any]], now: float = 0.0) -> NativePolicies:
@@ -181,14 +163,14 @@ def _for_kind(policy: Policy, kind: JobKind) -> dict[str, Any]:
     spec["matchConstraints"] = _for_templates(spec.get("matchConstraints") or {}, kind)
     templates = templates_of(kind)
     known = ("spec", "metadata") if kind.group in _BUILT_IN else ("spec",)  # of a custom kind, metadata may be absent
-    if any(reads_all_of(text, known) for text in _texts(spec)):
+    if any(reads_all_of(text, known) for text in texts_of(spec)):
         templates = as_pods(templates)
     if policy.mutating:
         _mutating(policy, spec, kind, templates)
     elif templates.many:
-        _of_many(spec, templates)
+        of_many(spec, templates)
     else:
-        _of_one(spec, templates)
+        of_one(spec, templates)
     spec.pop("auditAnnotations", None)
     return _native(policy, spec, f"{kind.resource}.{kind.group}-")
 
@@ -204,96 +186,8 @@ def _mutating(policy: Policy, spec: dict[str, Any], kind: JobKind, templates: Te
     patches = [m["jsonPatch"]["expression"] for m in spec["mutations"] if "jsonPatch" in m]
     if kind.group not in _BUILT_IN and any("/metadata" in text for text in patches):
         raise NotPortable("the templates of a custom kind may have no metadata: a patch below it would fail")
-    as_pod = _of_one(spec, templates)
+    as_pod = of_one(spec, templates)
     spec["mutations"] = [for_template(m, kind.templates[0].path, as_pod) for m in spec["mutations"]]
-
-
-def _of_one(spec: dict[str, Any], templates: Templates) -> Callable[[str], str]:
-    """Let the policy speak of the one template as `variables.pod`; conditions see no variables.
-
-    Returns what renames the objects of an expression so.
-    """
-    names = _names(spec)
-    pod, old_pod = unused("pod", names), unused("oldPod", names)
-
-    def as_pod(text: str) -> str:
-        return renamed(renamed(text, f"variables.{old_pod}", "oldObject"), f"variables.{pod}")
-
-    old = f"(oldObject == null ? null : {renamed(templates.text, 'oldObject')})"
-    declared = [{"name": pod, "expression": templates.text}, {"name": old_pod, "expression": old}]
-    declared += [{**v, "expression": as_pod(v["expression"])} for v in spec.get("variables") or ()]
-    spec["variables"] = declared
-    worded = ("expression", "messageExpression")
-    if "validations" in spec:
-        spec["validations"] = [
-            {**v, **{field: as_pod(v[field]) for field in worded if field in v}} for v in spec["validations"]
-        ]
-    if conditions := spec.get("matchConditions"):
-        inline = (f"({templates.text})", old)
-        spec["matchConditions"] = [{**c, "expression": _condition(c["expression"], *inline)} for c in conditions]
-    return as_pod
-
-
-def _texts(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the expressions that are asked of a template."""
-    for condition in spec.get("matchConditions") or ():
-        if _plain(condition["expression"]) not in WHOLE:
-            yield _compared(condition["expression"]) or condition["expression"]
-    for item in (*(spec.get("variables") or ()), *(spec.get("validations") or ())):
-        yield item["expression"]
-        if item.get("messageExpression"):
-            yield item["messageExpression"]
-    for mutation in spec.get("mutations") or ():
-        yield from (mutation[form]["expression"] for form in ("applyConfiguration", "jsonPatch") if form in mutation)
-
-
-def _names(spec: Mapping[str, Any]) -> set[str]:
-    """Return the names that a policy declares or reads. Raises CompileError where an expression is no CEL."""
-    return {v["name"] for v in spec.get("variables") or ()}.union(*map(identifiers, _texts(spec)))
-
-
-def _condition(text: str, pod: str, old: str) -> str:
-    """Write a match condition for a template; one that asks whether something changed may ask it of the whole."""
-    if compared := _compared(text):
-        return f"{_NEW} || {renamed(renamed(compared, renamed(pod, 'oldObject'), 'oldObject'), pod)}"
-    return text if _plain(text) in WHOLE else renamed(renamed(text, old, "oldObject"), pod)
-
-
-def _compared(text: str) -> str:
-    """Return `A != B ...` of a condition `oldObject == null || A != B ...`, each B being A of the old object; or ""."""
-    new, _, compared = _plain(text).partition(" || ")
-    try:
-        sides = [change.partition(" != ") for change in compared.split(" || ")]
-        same = new == _NEW and all(renamed(side, "oldObject") == old for side, _, old in sides)
-    except CompileError:  # it was split within brackets
-        return ""
-    return compared if same and _plain(text) not in WHOLE else ""
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _of_many(spec: dict[str, Any], templates: Templates) -> None:
-    """Apply each validation to every template. Raises NotPortable where a template's old form would be needed."""
-    variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
-    # What a condition compares stands in the templates, and these in the spec: where it changed, the spec did.
-    conditions = [
-        {**c, "expression": _CHANGED} if _compared(c["expression"]) else c for c in spec.get("matchConditions") or ()
-    ]
-    own = [c["expression"] for c in conditions if _plain(c["expression"]) not in WHOLE]
-    pod = unused("pod", _names(spec))  # another name: it would be hidden by a macro's variable of the same one
-    spec["variables"] = [{"name": "pods", "expression": templates.text}]
-    spec["validations"] = [_for_all(v, variables, own, pod) for v in spec["validations"]]
-    texts = [*own, *(v["expression"] for v in spec["validations"])]
-    if any(renamed(text, "x", "oldObject") != text for text in texts):
-        raise NotPortable("it reads oldObject, whose templates cannot be matched with the new ones")
-    if conditions:
-        spec["matchConditions"] = [{**c, "expression": _exists(c["expression"], templates, pod)} for c in conditions]
-
-
-def _exists(text: str, templates: Templates, pod: str) -> str:
-    return text if _plain(text) in WHOLE else f"({templates.text}).exists({pod}, {ended(renamed(text, pod))})"
 
 
 def _for_templates(match: Mapping[str, Any], kind: JobKind) -> dict[str, Any]:
@@ -318,23 +212,6 @@ def _takes(rule: Mapping[str, Any], kind: JobKind, match: Mapping[str, Any]) -> 
         for version in kind.versions
         for operation in read.operations
     )
-
-
-def _for_all(
-    validation: dict[str, Any], variables: dict[str, str], conditions: Iterable[str], pod: str
-) -> dict[str, Any]:
-    """Return the text for every template for which the conditions hold.
-
-    A message that may concern one template only is left to `message`.
-    """
-    text = renamed(inlined(validation["expression"], variables), pod)
-    if asked := " && ".join(grouped(renamed(condition, pod)) for condition in conditions):
-        text = f"({asked}) ? {grouped(text)} : true"
-    made = {**validation, "expression": f"variables.pods.all({pod}, {ended(text)})"}
-    made.pop("messageExpression", None)
-    if not made.get("message"):
-        made["message"] = "a pod template violates this policy"
-    return made
 
 
 def _compiles(native: dict[str, Any]) -> None:
