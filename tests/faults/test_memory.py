@@ -19,6 +19,8 @@ from webhook.server.body import MOST
 
 LARGE, OTHERS = 256, 700
 """Connections that send a review of almost 8 MiB each, and others, with all of a head that they may send."""
+PIECE = 2**18
+"""Bytes that a connection hands over at once: all of a review would wait in this process, encrypted, 256 times."""
 FEW = 4
 """As many large bodies as the server holds at once."""
 REFUSALS = 20
@@ -74,12 +76,14 @@ def test_the_kernel_kills_nothing(bounded: tuple[Server, MemoryLimit], body: Cal
     Then a few send theirs until it was read whole.
     """
     server, limit = bounded
-    large, head = post(body()), b"POST /validate HTTP/1.1\r\nHost: x\r\nPadding: " + b"x" * 8000
+    whole, head = post(body()), b"POST /validate HTTP/1.1\r\nHost: x\r\nPadding: " + b"x" * 8000
+
+    pieces = [whole[i : i + PIECE] for i in range(0, len(whole), PIECE)]
 
     async def send() -> int:
         """Give the status; 0 where the rest of what was refused came too slowly for the answer to arrive."""
         async with server.connected() as talk:
-            answer = await (await talk.send(large)).answer()
+            answer = await (await talk.send(*pieces)).answer()
             return 0 if answer is None else answer.status
 
     async def insist(count: int) -> Iterable[int]:
