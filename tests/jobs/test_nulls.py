@@ -9,6 +9,7 @@ from webhook.admission import review
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.jobs.normalise import normalise
 from webhook.jobs.nulls import without_nulls
+from webhook.kube.typed.defaulted import defaulted
 
 
 def job(template):
@@ -68,6 +69,21 @@ def test_what_has_none_is_the_same_object():
     assert normalise(built_in) is built_in
     malformed = {"apiVersion": ["v1"], "kind": "Pod", "metadata": {"name": "p"}}
     assert normalise(malformed) is malformed
+
+
+@pytest.mark.parametrize(
+    ("resources", "read"),
+    [
+        ({"limits": {"nvidia.com/gpu": None}}, {"limits": {"nvidia.com/gpu": "0"}}),
+        ({"limits": {"cpu": 2}, "requests": {"cpu": None}}, {"limits": {"cpu": "2"}, "requests": {"cpu": "0"}}),
+    ],
+)
+def test_a_quantity_that_is_null_is_0(resources, read):
+    """As the API server and the operators read it in a Pod, which are written in Go."""
+    sent = job({"spec": {"containers": [container(resources=resources)], "overhead": {"cpu": None}}})
+    assert normalise(sent) == job({"spec": {"containers": [container(resources=read)], "overhead": {"cpu": "0"}}})
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container(resources={"limits": {"a/b": None}})]}}
+    assert defaulted(pod)["spec"]["containers"][0]["resources"]["limits"] == {"a/b": "0"}
 
 
 def test_a_patch_replaces_a_null_and_removes_none():

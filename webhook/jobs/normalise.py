@@ -1,6 +1,7 @@
 """Converts quantities written as numbers (`nvidia.com/gpu: 1`) to strings, as the API server does for built-in kinds.
 
-The nulls of pod templates are dropped, as it does too. This happens before a rule sees an object or a template.
+A quantity that is null is 0, as Go's UnmarshalJSON of resource.Quantity reads it. The other nulls of pod templates are
+dropped, as it does too. This happens before a rule sees an object or a template.
 Unchanged parts are shared with the original; an object without such numbers and nulls is returned itself.
 """
 
@@ -91,7 +92,9 @@ def replace_at(node: Any, path: Path, value: Any) -> Any:
 
 
 def quantity_text(value: Any) -> Any:
-    """Return a number as the canonical text of a quantity; other values are returned unchanged."""
+    """Return a number as the canonical text of a quantity, and null as 0; other values are returned unchanged."""
+    if value is None:
+        return "0"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:

@@ -13,7 +13,7 @@ _MAPS: Final = frozenset(
     {"annotations", "labels", "limits", "matchLabels", "nodeSelector", "options", "overhead", "requests"}
     | {"volumeAttributes"}
 )
-"""Fields with keys of the user's own: there, null is a value, which is empty."""
+"""Fields with keys of the user's own: there, null is a value, which is empty; a quantity becomes 0 in `normalise`."""
 
 
 def without_nulls(template: dict[str, Any]) -> dict[str, Any]:
