@@ -23,6 +23,7 @@ OBJECT = '{"apiVersion":"tests.dev/v1","kind":"Pod","metadata":{"name":"a","name
 def updated(folder, text, name="suite.yaml"):
     """Write a suite, update it; gives the result and the new text."""
     (folder / "policy.yaml").write_text(POLICY)
+    (folder / "pod.yaml").write_text(POD % 1)
     file = folder / name
     file.write_bytes(text.encode())
     done = CliRunner().invoke(command, [str(file), "--update"])
@@ -52,6 +53,7 @@ def updated(folder, text, name="suite.yaml"):
         ),
         (f"{ONE}: {{\n    patch:\n      [\n      ]}}\n", f"{ONE}: {{\n    patch:\n      [{PATCH}]}}\n"),
         (f"{ONE}: {{\n    patched: {{}}}}\n", f"{ONE}: {{\n    patched: {OBJECT}}}\n"),
+        (f"{ONE}: {{patched: }}\n", f"{ONE}: {{patched: {OBJECT}}}\n"),
         (f"{ONE}: &f {{patch: []}}\n{TWO}:\n    <<: *f\n", f"{ONE}: &f {{patch: [{PATCH}]}}\n{TWO}:\n    <<: *f\n"),
         (f"{ONE}:\n    ? patch\n    : []\n", f"{ONE}:\n    ? patch\n    : [{PATCH}]\n"),
         (
@@ -98,6 +100,10 @@ def test_a_suite_in_json(tmp_path, indent):
         (
             f"{ONE}:\n    patch: [&x {{op: remove, path: /a}}]\n{TWO}:\n    contains: *x\n",
             "suite.yaml: not updated: the new text would not be read as wanted; write the patch or object by hand",
+        ),
+        (
+            f"{ONE}: {{patched: pod.yaml}}\n",
+            "suite.yaml:7:21: not updated: the object is in pod.yaml; change that by hand",
         ),
     ],
 )

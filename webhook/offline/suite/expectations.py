@@ -120,7 +120,7 @@ def _object(case: Case, judged: Judged, expect: dict[str, Any]) -> Iterator[Diag
         if not same(steps, expect["patch"] or []):
             yield case.diagnostic("SUI012", "the patch differs", "expect", "patch", hint=shown(steps))
     if "patched" in expect:
-        wanted = whole(case, expect["patched"], request, judged.resources)
+        wanted = whole(case, expect["patched"] or {}, request, judged.resources)  # null: for `--update` to write
         if not same(wanted, made):
             steps = [step.wire() for step in diff(wanted, made)]
             yield case.diagnostic("SUI012", "the object differs", "expect", "patched", hint=shown(steps))

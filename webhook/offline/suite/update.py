@@ -56,16 +56,20 @@ def update(results: Iterable[Result]) -> Updated:
     cases share by an anchor where they need different ones.
     """
     wanted: dict[Path, list[tuple[Document, Route, Any]]] = {}
+    written: dict[Path, int] = {}
+    left: list[str] = []
     for result in results:
         verdict, case = result.verdict, result.case
         if verdict is None or not any(f.code == "SUI012" for f in result.findings):
             continue
         for name, value in (("patch", [s.wire() for s in verdict.patch]), ("patched", verdict.object)):
             route: Route = (*case.route, "expect", name)
-            if value is not None and route in case.document.keys and not isinstance(case.document.at(route), str):
+            if value is None or route not in case.document.keys:
+                continue
+            if isinstance(at := case.document.at(route), str):
+                left.append(f"{case.document.place(route)}: not updated: the object is in {at}; change that by hand")
+            else:
                 wanted.setdefault(Path(case.document.file), []).append((case.document, route, value))
-    written: dict[Path, int] = {}
-    left: list[str] = []
     for file, values in wanted.items():
         changes = list(_changes(values, left))
         if changes and _rewrite(file, changes):
