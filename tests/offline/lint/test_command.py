@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from webhook.cli import exits
 from webhook.cli.commands.policies.lint import lint_command
 from webhook.offline.lint.pages import examples
+from webhook.policy.loading import shipped
 
 
 @pytest.fixture
@@ -108,6 +109,17 @@ def test_fix_mends_the_file_and_says_so(run):
     done = run("limits.yaml", "--fix", "--only", "LIM001")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "no findings in 1 file\n", "fixed limits.yaml\n")
     assert Path("limits.yaml").read_text() == examples("LIM001")["right"]
+
+
+@pytest.mark.parametrize("named", ["sluice.dev/limits", "installed/limits", "installed/limits/policy.yaml"])
+def test_fix_leaves_what_comes_with_sluice_as_it_is(run, monkeypatch, named):
+    """However it is named: the files of the package are not those of this repository."""
+    monkeypatch.setattr(shipped, "FOLDERS", (Path("installed").resolve(),))
+    write("installed/limits/policy.yaml", "LIM001")
+    done = run(named, "--fix", "--only", "LIM001")
+    said = "comes with Sluice; copy its folder among your own policies, and fix it there"
+    assert (done.exit_code, done.stderr) == (1, f"not fixed: installed/limits/policy.yaml {said}\n")
+    assert Path("installed/limits/policy.yaml").read_text() == examples("LIM001")["wrong"]
 
 
 @pytest.mark.parametrize(

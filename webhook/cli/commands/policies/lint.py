@@ -172,10 +172,17 @@ def _settled(within: Repository) -> frozenset[str]:
 
 
 def _write(report: LintReport, paths: Iterable[Path]) -> bool:
-    """Write the repairs, each file in one step; standard input has no file to write to."""
+    """Write the repairs, each file in one step; standard input has no file to write to.
+
+    Files that come with Sluice stay as they are: the next version replaces them, and other repositories use them.
+    """
     named = {shown(path, Path.cwd()): path for given in paths for path in expand(given)}
     written = False
     for name, text in mended([e for e in report.edits if e.document.file in named], lambda n: _raw(named[n])).items():
+        if is_shipped(named[name]):
+            way = "copy its folder among your own policies, and fix it there"
+            click.echo(f"not fixed: {name} comes with Sluice; {way}", err=True)
+            continue
         _replace(named[name], text)
         click.echo(f"fixed {name}", err=True)
         written = True
