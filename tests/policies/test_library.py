@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.offline.running import invoke
+from tests.policy.support import request
 from tests.shared import ROOT
+from webhook.admission import review
+from webhook.admission.memory_facts import MemoryFacts
 from webhook.cli import exits
 from webhook.cli.commands.policies.lint import lint_command
+from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.scaffold.library import LibraryPolicy, described, library
 from webhook.offline.suite.session import run_session
 from webhook.policy.loading.load_bundle import NOT_IN_FORCE, files_of, load_bundle
@@ -42,6 +46,27 @@ def test_named_bound_and_documented(name):
     assert all(policy.bindings for policy in bundle.policies)
     assert {d.at(("metadata", "name")) for d in (p if hasattr(p, "at") else p.document for p in policies)} == {name}
     assert described(name).docs.endswith((".", "`"))
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return load_bundle([LIBRARY])
+
+
+@pytest.mark.parametrize("spec", [{}, {"containers": None}, {"containers": []}])
+@pytest.mark.parametrize(
+    "kind", ["v1 Pod", "batch/v1 Job", "batch/v1 CronJob", "apps/v1 Deployment", "kubeflow.org/v1 PyTorchJob"]
+)
+def test_none_ends_in_an_error_without_containers(everything, kind, spec):
+    """Kubernetes refuses such a Pod before a validating policy sees it; a template of a custom kind is not refused."""
+    template = {"template": {"spec": spec}}
+    job = {"pytorchReplicaSpecs": {"Worker": template}, "jobTemplate": {"spec": template}, **template, **spec}
+    version, name = kind.split()
+    sent = defaulted({"apiVersion": version, "kind": name, "metadata": {"name": "o", "namespace": "ml"}, "spec": job})
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}}
+    verdict = review(request(sent), everything, MemoryFacts([space, *everything.objects]))
+    assert verdict.policies
+    assert [text for text in (*verdict.denials, *verdict.warnings) if "resulted in error" in text] == []
 
 
 def test_lint_finds_nothing():
