@@ -15,7 +15,7 @@ from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef
 from webhook.offline.dryrun.requests import Sender
 from webhook.offline.lint.trial.samples import of_kind
-from webhook.offline.native_policies.generate import native_policies
+from webhook.offline.native_policies.generate import OWNERS, native_policies
 from webhook.policy.loading.assemble import assemble
 
 EXPANDED = [k for k in KINDS if k.templates and k.templates[0].path and all(t.made is None for t in k.templates)]
@@ -107,7 +107,7 @@ def test_system_namespaces_are_left_out():
         ("metadata: {name: suspend}\nspec:\n  failure", "metadata: {name: suspend, annotations: "
          "{sluice.dev/mode: warn}}\nspec:\n  failure", "mode warn exists in Sluice only"),
         ("metadata: {name: suspend}\nspec:\n  failure", "metadata: {name: suspend, annotations: "
-         "{sluice.dev/skip: owned-by-workload}}\nspec:\n  failure", "the native API server cannot look up an owner"),
+         "{sluice.dev/skip: owned-by-workload}}\nspec:\n  failure", OWNERS),
     ],
 )  # fmt: skip
 def test_what_only_sluice_can_is_left_out(old, new, reason):
@@ -115,6 +115,16 @@ def test_what_only_sluice_can_is_left_out(old, new, reason):
     made = native_of(SUSPEND.replace(old, new))
     assert made.objects == ()
     assert made.left_out[0][1].startswith(reason)
+
+
+def test_what_asks_for_owners_is_portable_as_its_reason_says():
+    """Without the annotation, and with the condition, it has a native form."""
+    metadata = "metadata: {name: suspend%s}\nspec:\n  "
+    condition = "matchConditions: [{name: no-owner, expression: '!has(object.metadata.ownerReferences)'}]\n  "
+    asking = SUSPEND.replace(metadata % "", metadata % ", annotations: {sluice.dev/skip: owned-by-workload}")
+    assert native_of(asking).left_out == (("suspend", OWNERS),)
+    made = native_of(SUSPEND.replace(metadata % "", metadata % "" + condition))
+    assert (made.left_out, made.objects[0]["spec"]["matchConditions"][0]["name"]) == ((), "no-owner")
 
 
 PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}

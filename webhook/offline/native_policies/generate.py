@@ -29,6 +29,11 @@ from webhook.policy.match_resources import ResourceOperation, ResourceRule
 from webhook.policy.model import Policy
 
 SUFFIX: Final = "native"
+OWNERS: Final = (
+    "the native API server cannot look up an owner by its UID: leave it to `sluice serve`, or copy it without its "
+    "annotation sluice.dev/skip and with the match condition !has(object.metadata.ownerReferences), which leaves "
+    "all that has an owner as it is"
+)
 _POD: Final = BY_KIND["", "Pod"]
 _OWN: Final = frozenset({EXPAND, MODE, SETTINGS, SKIP, WARNING})
 _BUILT_IN: Final = frozenset({"", "batch", "apps"})
@@ -83,7 +88,7 @@ def _refuse(policy: Policy, exempted: Mapping[str, str]) -> None:
     if policy.name in exempted:
         raise NotPortable(f"PolicyException {exempted[policy.name]} exempts objects from it until a date")
     if policy.mutating and policy.skip_owned:
-        raise NotPortable("the native API server cannot look up an owner by its UID")
+        raise NotPortable(OWNERS)
     if policy.mode != "enforce":
         raise NotPortable(f"mode {policy.mode} exists in Sluice only")
     for mutation in policy.mutations:
