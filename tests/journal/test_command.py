@@ -232,8 +232,9 @@ def test_what_cannot_be_read_is_told(journal, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").write_text("hello")
     assert sluice("show", str(tmp_path / "empty")).exit_code == 3
-    assert "text: error[FILE001]: cannot be read: Not a gzipped file" in str(
-        sluice("show", str(tmp_path / "text")).exception
+    assert str(sluice("show", str(tmp_path / "text")).exception) == (
+        f"{tmp_path}/text: error[FILE001]: cannot be read: Not a gzipped file\n"
+        "    = name the folder of a journal, or one of its files: NAME.jsonl.gz"
     )
     early = sluice("show", journal, "--workload", "team-a/first", "--at", "2026-01-01T00:00:00Z")
     assert early.exit_code == 2

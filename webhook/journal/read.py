@@ -75,8 +75,10 @@ def _lines(path: Path) -> Iterator[bytes]:
     except EOFError:
         return  # its writer was killed: the end of the compressed stream is missing
     except (OSError, zlib.error) as error:
-        told = getattr(error, "strerror", None) or str(error)
-        raise SourceError([Diagnostic("FILE001", Place(str(path)), f"cannot be read: {told}")]) from None
+        told = getattr(error, "strerror", None) or str(error).partition(" (b'")[0]
+        way = f"name the folder of a journal, or one of its files: NAME{SUFFIX}"
+        hint = way if isinstance(error, gzip.BadGzipFile) else ""
+        raise SourceError([Diagnostic("FILE001", Place(str(path)), f"cannot be read: {told}", hint=hint)]) from None
 
 
 def _record(line: bytes, place: Place) -> Record:
