@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
-from webhook.cluster.workloads.conditions import FINISHED
+from webhook.kube.condition_types import FINISHED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import StoreError, Unavailable

@@ -16,7 +16,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LEASE, WORKLOAD
 from webhook.cluster.api.leader import CLAIMED, Leader, LeaseTimes
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.jobs.steps import EPOCH
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable

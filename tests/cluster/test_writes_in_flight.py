@@ -26,8 +26,9 @@ from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller import Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED, finished, released
+from webhook.cluster.workloads.conditions import finished, released
 from webhook.jobs.finish import Finish
+from webhook.kube.condition_types import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.errors import Expired, StoreError, Unavailable
 from webhook.store.objects import copy_json, key_of, version_of

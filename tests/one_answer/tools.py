@@ -24,10 +24,11 @@ from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.policy_facts import ViewFacts
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
+from webhook.cluster.workloads.conditions import WAITING
 from webhook.documents import Document
 from webhook.jobs.normalise import normalise
 from webhook.kube.absent import ABSENT
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.patch import Operation, apply
 from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.evaluate import Input, dry_run

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from webhook.kube.condition_types import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 
-ADMITTED, FINISHED, RESERVED, PENDING, INACTIVE = "Admitted", "Finished", "QuotaReserved", "Pending", "Inactive"
-_REACHED: Final = (FINISHED, ADMITTED, RESERVED)
+PENDING, INACTIVE = "Pending", "Inactive"
+_REACHED: Final = (FINISHED, ADMITTED, QUOTA_RESERVED)
 """Conditions, the latest in a life first."""
 
 
@@ -17,6 +18,6 @@ def workload_state(workload: Mapping[str, Any]) -> tuple[str, str]:
     for word in _REACHED:
         if holds(dict(workload), word):
             return word, str((find(dict(workload), word) or {}).get("message") or "")
-    waiting = find(dict(workload), RESERVED) or {}
+    waiting = find(dict(workload), QUOTA_RESERVED) or {}
     word = INACTIVE if workload["spec"].get("active") is False else PENDING
     return word, str(waiting.get("message") or "")

@@ -19,8 +19,8 @@ from webhook.cluster.api.view import View
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.repeater import waited
-from webhook.cluster.workloads.conditions import EVICTED, QUOTA_RESERVED
 from webhook.journal.compare import Agreement, Compared, ComparedKind
+from webhook.kube.condition_types import EVICTED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.objects import Object

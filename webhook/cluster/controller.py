@@ -35,8 +35,9 @@ from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.cluster.queues.transitions import Transitions
 from webhook.cluster.repeater import Repeater, waited
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED, WAITING
+from webhook.cluster.workloads.conditions import WAITING
 from webhook.cluster.workloads.upkeep import Upkeep
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.queue.decisions import Evicted

@@ -27,18 +27,7 @@ from webhook.cluster.pace import in_slices
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    DEACTIVATED,
-    DEACTIVATES,
-    DEACTIVATION_TARGET,
-    EVICTED,
-    EVICTIONS,
-    FINISHED,
-    PREEMPTED,
-    QUOTA_RESERVED,
-    REPLACED,
-)
+from webhook.cluster.workloads.conditions import DEACTIVATES, EVICTIONS, REPLACED
 from webhook.cluster.workloads.events import (
     identity,
     preemption_message,
@@ -49,9 +38,19 @@ from webhook.cluster.workloads.events import (
     tell_ready,
 )
 from webhook.jobs.finish import Finish
+from webhook.kube.condition_types import (
+    ADMITTED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+)
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.queue.decisions import Admitted, Evicted, Preempted
+from webhook.queue.model import BY_ADMISSION_CHECK, BY_PODS_READY_TIMEOUT
 from webhook.store.errors import Refused, StoreError, Unavailable
 from webhook.store.objects import Object, key_of, version_of
 
@@ -69,10 +68,10 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     if decision.reason.startswith(DEACTIVATES):
         cause = decision.reason.removeprefix(DEACTIVATES)
         return cause, decision.message or f"a rule of evict: {cause}"
-    if decision.reason == workload_conditions.CHECK:
+    if decision.reason == BY_ADMISSION_CHECK:
         states = admission_checks.states_of(workload)
         rejected = admission_checks.message(states, admission_checks.REJECTED)
-        return (workload_conditions.CHECK, rejected) if rejected else None
+        return (BY_ADMISSION_CHECK, rejected) if rejected else None
     begun = find(workload, DEACTIVATION_TARGET) or {}
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
@@ -212,10 +211,10 @@ class DecisionWriter:
             await self._deactivate(workload, *why)
             return
         message = decision.message or EVICTIONS.get(decision.reason) or f"Evicted by the queue: {decision.reason}"
-        if decision.reason == workload_conditions.CHECK:
+        if decision.reason == BY_ADMISSION_CHECK:
             states = admission_checks.states_of(workload)
             message = f"Evicted due to {admission_checks.message(states, admission_checks.RETRY)}"
-        if decision.reason == workload_conditions.NOT_READY:
+        if decision.reason == BY_PODS_READY_TIMEOUT:
             message = f"{EVICTIONS[decision.reason]} {decision.workload}"
         await self._stop(decision.workload, decision.reason, message, "", decision.requeue_at)
 

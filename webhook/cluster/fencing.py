@@ -18,7 +18,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.pace import Pass, in_slices
-from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
+from webhook.kube.condition_types import FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.fields import at
 from webhook.store.errors import Conflict, NotFound, StoreError, Unavailable

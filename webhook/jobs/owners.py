@@ -14,11 +14,11 @@ from webhook.jobs.app_wrapper import wraps
 from webhook.jobs.describe import queue_of, row_of, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import GroupKind
+from webhook.kube.condition_types import ADMITTED
 from webhook.kube.gvk import POD, gvk_of, split_api_version
 
 DEPTH: Final = 10
 """The most owners followed upwards, as in Kueue."""
-ADMITTED: Final = "Admitted"
 
 Object = dict[str, Any]
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from webhook.jobs.counts import number
 from webhook.jobs.job import Job
+from webhook.kube.condition_types import PODS_READY
 from webhook.kube.conditions import holds
 from webhook.kube.fields import at
 
@@ -53,7 +54,7 @@ def _ray_job(job: dict[str, Any], described: Job) -> bool:
 
 
 def _app_wrapper(job: dict[str, Any], described: Job) -> bool:
-    return holds(job, "PodsReady")
+    return holds(job, PODS_READY)
 
 
 def _spark(job: dict[str, Any], described: Job) -> bool:

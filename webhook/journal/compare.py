@@ -14,6 +14,7 @@ from typing import Final
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.records import Begin, Decided, Record, decided
 from webhook.journal.writer import JournalWriter
+from webhook.kube.condition_types import PREEMPTED
 from webhook.queue.decisions import Admitted, Decisions
 from webhook.queue.events import Event, WorkloadChanged, WorkloadGone
 from webhook.queue.model import Workload, is_admissible
@@ -26,8 +27,6 @@ TOLERANCE: Final = 5_000
 The rounds of two queues do not begin together, and a decision of the other is seen when it was written, not when it was
 made.
 """
-PREEMPTED: Final = "Preempted"
-"""The reason of an eviction for another workload."""
 
 
 class ComparedKind(StrEnum):

@@ -28,9 +28,9 @@ EMPTY: Final[Mapping[str, str]] = _Nothing()
 NOTHING: Final[Mapping[str, int]] = _Nothing()
 WEIGHT: Final = 10**9
 """The weight 1, the default."""
-UNREADY: Final = "PodsReadyTimeout"
+BY_PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 """The reason of an eviction because pods were not ready in time; `requeue` says how long the workload waits."""
-CHECKED: Final = "AdmissionCheck"
+BY_ADMISSION_CHECK: Final = "AdmissionCheck"
 """The reason of an eviction that a check asked for."""
 
 
@@ -369,7 +369,7 @@ class Requeueing:
     One that was preempted for a reason of `behind` comes after the workload that preempted it.
     """
 
-    by_eviction: tuple[str, ...] = (UNREADY, CHECKED)
+    by_eviction: tuple[str, ...] = (BY_PODS_READY_TIMEOUT, BY_ADMISSION_CHECK)
     behind: tuple[str, ...] = ()
 
     def queued_at(self, created: int, *evictions: tuple[str, int]) -> int:

@@ -12,7 +12,7 @@ from tests.cluster.small_cluster import below, job, jobset, make_controller, que
 from tests.cluster.two_leaders import TIMES, Clock, Late, candidate
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD, gvk_of
 from webhook.store.errors import Conflict, NotFound, Unavailable

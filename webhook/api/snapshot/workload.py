@@ -18,14 +18,38 @@ from webhook.api.job_to_workload import UNSUPPORTED
 from webhook.api.pod_limits import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, requirements, tolerations
+from webhook.api.snapshot.workload_times import deadline, readiness, run_time, true_conditions
 from webhook.api.transformations import counted
 from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.kube.condition_types import (
+    ADMITTED,
+    CLUSTER_QUEUE_STOPPED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    LOCAL_QUEUE_STOPPED,
+    ON_HOLD,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    WAITING_FOR_REPLACEMENT_PODS,
+)
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import split_api_version
 from webhook.kube.times import milliseconds
 from webhook.queue.decisions import PreemptionReason
-from webhook.queue.model import CHECKED, UNREADY, Admission, PodSet, PodSetAssignment, Requeueing, Selector, Workload
+from webhook.queue.model import (
+    BY_ADMISSION_CHECK,
+    BY_PODS_READY_TIMEOUT,
+    Admission,
+    PodSet,
+    PodSetAssignment,
+    Requeueing,
+    Selector,
+    Workload,
+)
 
 Object = Mapping[str, Any]
 MOST: Final = 10_000
@@ -38,19 +62,10 @@ Creation times have whole seconds only; among jobs of one second the version tel
 """
 BOOST: Final = "kueue.x-k8s.io/priority-boost"
 _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,9}")
-RUN_TIME: Final = "sluice.dev/run-time-seconds"
-LONGEST_RUN: Final = 100 * 365 * 24 * 3_600
-"""Seconds. A longer run time counts as this one: an estimate with it has to be a date."""
-RECOVERS: Final = "WaitForRecovery"
-"""The reason of `PodsReady` False where they were ready before."""
 GATE: Final = "kueue.x-k8s.io/admission-gated-by"
 """An annotation: who has to let a Workload go before it may be admitted, comma separated."""
-REPLACEMENT: Final = "WaitingForReplacementPods"
-"""The condition of a group of pods whose Workload waits until others take the places of those that failed."""
-ON_HOLD: Final = "OnHold"
-"""The reason of `QuotaReserved` False of a Workload whose job has no pods for now, or is refused by its controller."""
 _STARTED: Final = frozenset((kind.group, kind.kind) for kind in JOB_KINDS if kind.held or kind.grouped)
-KNOWN_END: Final = (UNREADY, CHECKED, "ClusterQueueStopped", "LocalQueueStopped", "Deactivated")
+KNOWN_END: Final = (BY_PODS_READY_TIMEOUT, BY_ADMISSION_CHECK, CLUSTER_QUEUE_STOPPED, LOCAL_QUEUE_STOPPED, DEACTIVATED)
 """How the reasons begin for which `Requeued` is False until something that the core sees by itself."""
 
 
@@ -140,12 +155,12 @@ def workload(obj: Object, around: Surroundings) -> Workload:
     """Read a Workload of v1beta1 or v1beta2."""
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
     namespace = metadata.get("namespace") or "default"
-    conditions = _true_conditions(status)
+    conditions = true_conditions(status)
     done = _uncounted(obj, around.settings)
     pods = _pods(obj, namespace, done, around)
     created = milliseconds(metadata.get("creationTimestamp"))
     admission = _admission(obj, conditions, around.settings)
-    evicted = conditions.get("Evicted")
+    evicted = conditions.get(EVICTED)
     requeue = status.get("requeueState") or {}
     labels = labelled(obj)
     boost = _boost(labels["annotations"]) if around.settings.enabled("PriorityBoost") else 0
@@ -160,10 +175,10 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         arrival=labels["annotations"].get(ARRIVAL, "").partition(" ")[2].rjust(20, "0"),
         uid=str(metadata.get("uid") or ""),
         queued_at=requeueing(around.settings).queued_at(created, *_evictions(conditions)),
-        active=spec.get("active", True) is not False and "DeactivationTarget" not in conditions,
-        finished="Finished" in conditions,
+        active=spec.get("active", True) is not False and DEACTIVATION_TARGET not in conditions,
+        finished=FINISHED in conditions,
         admission=admission,
-        admitted="Admitted" in conditions,
+        admitted=ADMITTED in conditions,
         evicted=admission is not None and evicted is not None,
         evicted_at=milliseconds(evicted.get("lastTransitionTime")) if evicted else 0,
         evicted_reason=str(evicted.get("reason") or "") if evicted else "",
@@ -171,11 +186,11 @@ def workload(obj: Object, around: Surroundings) -> Workload:
         requeue_count=int(requeue.get("count") or 0),
         problem=pods.invalid or _unsupported(obj, labels["annotations"], around.settings.feature_gates) or pods.refused,
         held=_gated(labels["annotations"], around.settings) or _held(status),
-        deadline=_deadline(spec, status, conditions),
-        **_readiness(status, conditions, admission, waits=around.settings.wait_for_pods_ready is not None),
+        deadline=deadline(spec, status, conditions),
+        **readiness(status, conditions, admission, waits=around.settings.wait_for_pods_ready is not None),
         checks={c["name"]: str(c.get("state") or "Pending") for c in status.get("admissionChecks") or ()},
         user=labels["annotations"].get(USER, ""),
-        run_time=_run_time(spec, labels["annotations"]),
+        run_time=run_time(spec, labels["annotations"]),
         priority_class=(spec.get("priorityClassRef") or {}).get("name") or spec.get("priorityClassName") or "",
         **labels,
     )
@@ -261,14 +276,14 @@ def requeueing(settings: QueueSettings) -> Requeueing:
     by_creation = waiting is not None and waiting.requeuing.timestamp is RequeuingTimestamp.CREATION
     by_priority = settings.enabled("PrioritySortingWithinCohort", default=True)
     return Requeueing(
-        by_eviction=(CHECKED,) if by_creation else (UNREADY, CHECKED),
+        by_eviction=(BY_ADMISSION_CHECK,) if by_creation else (BY_PODS_READY_TIMEOUT, BY_ADMISSION_CHECK),
         behind=() if by_priority else (PreemptionReason.RECLAIM_WHILE_BORROWING.value,),
     )
 
 
 def _evictions(conditions: Mapping[str, Object]) -> Iterator[tuple[str, int]]:
     """Yield why and when a workload was evicted, and preempted."""
-    for condition in (conditions[type_] for type_ in ("Evicted", "Preempted") if type_ in conditions):
+    for condition in (conditions[type_] for type_ in (EVICTED, PREEMPTED) if type_ in conditions):
         yield str(condition.get("reason")), milliseconds(condition.get("lastTransitionTime"))
 
 
@@ -292,7 +307,7 @@ def assignments_of(obj: Object, settings: QueueSettings) -> tuple[PodSetAssignme
 
 def _admission(obj: Object, conditions: Mapping[str, Object], settings: QueueSettings) -> Admission | None:
     value = (obj.get("status") or {}).get("admission")
-    reserved = conditions.get("QuotaReserved")
+    reserved = conditions.get(QUOTA_RESERVED)
     if not value or reserved is None:
         return None
     since = milliseconds(reserved.get("lastTransitionTime"))
@@ -316,11 +331,11 @@ def _held(status: Object) -> str:
     has pods to replace, or none for now, is held as well.
     """
     workload = {"status": status}
-    if holds(workload, REPLACEMENT):
+    if holds(workload, WAITING_FOR_REPLACEMENT_PODS):
         return "waiting until pods of its group are replaced"
     if is_on_hold(workload):
         return "on hold: its job has no pods"
-    rows = (c for c in status.get("conditions") or () if c.get("type") == "Requeued" and c.get("status") == "False")
+    rows = (c for c in status.get("conditions") or () if c.get("type") == REQUEUED and c.get("status") == "False")
     row = next(rows, None)
     if row is None:
         return ""
@@ -330,7 +345,7 @@ def _held(status: Object) -> str:
 
 def is_on_hold(workload: dict[str, Any]) -> bool:
     """Return whether a Workload is on hold: its job is scaled to no pods for now, or refused by its own controller."""
-    reserved = find(workload, "QuotaReserved") or {}
+    reserved = find(workload, QUOTA_RESERVED) or {}
     return (reserved.get("status"), reserved.get("reason")) == ("False", ON_HOLD)
 
 
@@ -341,59 +356,3 @@ def _unsupported(obj: Object, annotations: Mapping[str, str], gates: Mapping[str
 def _gated(annotations: Mapping[str, str], settings: QueueSettings) -> str:
     gate = annotations.get(GATE)
     return f"gated by {gate}" if gate and settings.enabled("AdmissionGatedBy", default=True) else ""
-
-
-def deadline_of(obj: Object) -> int:
-    """Return when a Workload's maximum execution time ends (milliseconds), 0 where it has none or is not admitted."""
-    status = obj.get("status") or {}
-    return _deadline(obj.get("spec") or {}, status, _true_conditions(status))
-
-
-def _true_conditions(status: Object) -> dict[str, Object]:
-    return {c["type"]: c for c in status.get("conditions") or () if c.get("status") == "True"}
-
-
-def _deadline(spec: Object, status: Object, conditions: Mapping[str, Object]) -> int:
-    """Return when a workload's maximum execution time ends; what it was admitted before counts (`Admit` to `Evict`)."""
-    limit, admitted = spec.get("maximumExecutionTimeSeconds"), conditions.get("Admitted")
-    if not limit or admitted is None:
-        return 0
-    past = status.get("accumulatedPastExecutionTimeSeconds") or status.get("accumulatedPastExexcutionTimeSeconds") or 0
-    return milliseconds(admitted.get("lastTransitionTime")) + 1000 * max(0, int(limit) - int(past))
-
-
-def _readiness(
-    status: Object, conditions: Mapping[str, Object], admission: Admission | None, *, waits: bool
-) -> dict[str, Any]:
-    """Read whether the pods of a workload are ready, or since when they are not.
-
-    Before they were ready for the first time that is since its admission. Where the condition is missing, its pods are
-    not looked at, unless the settings say that workloads wait for them. Conditions have whole seconds: the last moment
-    of one counts, as a time-out of a second would else be over at once.
-    """
-    ready = next((c for c in status.get("conditions") or () if c.get("type") == "PodsReady"), None)
-    if ready is not None and ready.get("status") == "True":
-        return {"pods_ready": True}
-    if admission is None or (ready is None and not waits):
-        return {}
-    ready, admitted = ready or {}, conditions.get("Admitted")
-    if ready.get("reason") == RECOVERS:
-        return {"unready_since": _latest(ready), "recovers": True}
-    if admitted is None:
-        return {}
-    return {"unready_since": _latest(admitted)}
-
-
-def _latest(condition: Object) -> int:
-    """Return the latest moment (milliseconds) at which a condition can have changed, 0 where it does not say."""
-    changed = milliseconds(condition.get("lastTransitionTime"))
-    return changed + 999 if changed else 0
-
-
-def _run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:
-    seconds = annotations.get(RUN_TIME, "")
-    if seconds.isascii() and seconds.isdigit():
-        digits = seconds.lstrip("0")[: len(str(LONGEST_RUN)) + 1]  # an annotation has room for 250,000
-        return min(int(digits or "0"), LONGEST_RUN) * 1000
-    limit = spec.get("maximumExecutionTimeSeconds")
-    return int(limit) * 1000 if limit else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import cycle
 from typing import Final
 
-from webhook.api.snapshot.workload import RUN_TIME
+from webhook.api.snapshot.workload_times import RUN_TIME
 from webhook.api.state_of_workload import PENDING, workload_state
 from webhook.cli.demo.api_server import Front
 from webhook.cli.demo.kubelet import RUN_SECONDS

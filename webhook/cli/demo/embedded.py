@@ -24,10 +24,11 @@ from webhook.cli.demo.lives import JobLives
 from webhook.cli.demo.story import Story
 from webhook.cli.demo.tables import ended_table, sent_table
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED, WORKLOAD
-from webhook.cluster.workloads.conditions import ADMITTED, FINISHED, QUOTA_RESERVED, WAITING
+from webhook.cluster.workloads.conditions import WAITING
 from webhook.config import Config
 from webhook.daemon import Daemon
 from webhook.jobs.describe import describe
+from webhook.kube.condition_types import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.setting_values import LOOPBACK, host_and_port
 from webhook.store.memory import MemoryStore

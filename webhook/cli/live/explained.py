@@ -13,12 +13,13 @@ from webhook.api.state_of_workload import workload_state
 from webhook.api.workload_owner import owner_of
 from webhook.cli.live.rules_in_force import InForce
 from webhook.cli.paths import shorter
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING
+from webhook.cluster.workloads.conditions import WAITING
 from webhook.dashboard.model.workloads import RuleClause
 from webhook.dashboard.views.clause import clause_of
 from webhook.jobs.describe import QUEUE, describe
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
+from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.offline.plan.objects import named_workload
 from webhook.offline.plan.output import moment, pending_rows

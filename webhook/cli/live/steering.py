@@ -13,7 +13,7 @@ from typing import Any, Final
 from webhook.api.workload_owner import is_named
 from webhook.cli.live.session import served
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
-from webhook.cluster.workloads.conditions import FINISHED, QUOTA_RESERVED
+from webhook.kube.condition_types import FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound

@@ -18,6 +18,7 @@ from webhook.cluster.api.kinds import (
     WORKLOAD,
     WORKLOAD_CLASS,
 )
+from webhook.kube.condition_types import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED
 from webhook.kube.conditions import conditions_of
 from webhook.kube.fields import at
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind
@@ -32,9 +33,7 @@ OF_THE_CORE: Final = frozenset((gvk.group, gvk.kind) for gvk in (*QUEUE_KINDS, *
 """The kinds that the core reads."""
 _HEEDED: Final = (BOOST, GATE)
 """Annotations of a Workload that affect decisions."""
-_STANDING: Final = frozenset(
-    {("QuotaReserved", "True"), ("Evicted", "True"), ("Finished", "True"), ("Requeued", "False")}
-)
+_STANDING: Final = frozenset({(QUOTA_RESERVED, "True"), (EVICTED, "True"), (FINISHED, "True"), (REQUEUED, "False")})
 """Types and states of conditions that say more than why a Workload waits."""
 _CHECKS: Final = (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy"))
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import JOB_UID_LABEL, owner_reference, shared_reference
-from webhook.api.snapshot.workload import GATE, ON_HOLD
+from webhook.api.snapshot.workload import GATE
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import finalizers, is_marked, let_go, marked
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, WORKLOAD_CLASS
@@ -23,19 +23,12 @@ from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.running_pods import owned_pods
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    EVALUATION,
-    EVICTED,
-    FINISHED,
-    NO_HOLD,
-    QUOTA_RESERVED,
-    WAITING,
-)
+from webhook.cluster.workloads.conditions import EVALUATION, NO_HOLD, WAITING
 from webhook.jobs.describe import suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
+from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, ON_HOLD, QUOTA_RESERVED
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD, GroupVersionKind, split_api_version

@@ -18,10 +18,10 @@ from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
 from webhook.cluster.jobs.placement import as_grown, fits, has_bigger_pods
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, RENEWED
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of, version_of
 

@@ -18,11 +18,10 @@ from typing import Final
 
 from webhook.api.requests import asks_more, pod_requests, requests_of_pod_sets
 from webhook.api.snapshot.slices import counts
-from webhook.api.snapshot.workload import REPLACEMENT, reclaimed
+from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.managed import lost_job
 from webhook.cluster.jobs.steps import TERMINATION, gone, may_start
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.describe import prebuilt_of, queue_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.pod_groups import (
@@ -41,13 +40,21 @@ from webhook.jobs.pod_groups import (
     total_of,
     waits,
 )
+from webhook.kube.condition_types import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    QUOTA_RESERVED,
+    WAITING_FOR_REPLACEMENT_PODS,
+)
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.store.objects import Object, uid_of
 
 Told = tuple[bool, str, str]
 """Status, reason and message of a condition."""
-_REPLACED: Final = (False, "PodsReady", "No pods need replacement")
+_REPLACED: Final = (False, PODS_READY, "No pods need replacement")
 _FAILED: Final = (True, "PodsFailed", "Some Failed pods need replacement")
 
 
@@ -146,7 +153,7 @@ def _is_too_big(pod: Object, granted: Mapping[str, int] | None) -> bool:
 
 def replacement(found: Places, workload: Object) -> Told | None:
     """Return the condition `WaitingForReplacementPods`, None where it stands so, or need not be there."""
-    told = find(workload, REPLACEMENT) or {}
+    told = find(workload, WAITING_FOR_REPLACEMENT_PODS) or {}
     if not found.absent or not by_pods(workload):
         return _REPLACED if told.get("status", "False") != "False" else None
     if holds(workload, EVICTED):

@@ -9,7 +9,7 @@ from typing import Final
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import shared_reference
 from webhook.api.snapshot.slices import counts
-from webhook.api.snapshot.workload import GATE, REPLACEMENT
+from webhook.api.snapshot.workload import GATE
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
@@ -22,7 +22,6 @@ from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.workloads import conditions as workload_conditions
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import annotation
@@ -40,6 +39,14 @@ from webhook.jobs.pod_groups import (
     phase_of,
     total_of,
     waits,
+)
+from webhook.kube.condition_types import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    QUOTA_RESERVED,
+    WAITING_FOR_REPLACEMENT_PODS,
 )
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD
@@ -83,7 +90,7 @@ class PodGroups:
         if self._readiness and workload is not None and pods and step not in _ENDS:
             told = told_of(workload, ready=is_ready(places(pods, workload).kept))
             if told is not None:
-                await self._actions.tell(workload, workload_conditions.PODS_READY, *told)
+                await self._actions.tell(workload, PODS_READY, *told)
                 return SOON
         if step is GroupStep.NONE:
             self._tell(name, pods, workload)
@@ -165,7 +172,7 @@ class PodGroups:
         elif step is GroupStep.DROP:
             await self._actions.drop(pods[0], workload)
         elif step is GroupStep.TELL and (told := replacement(places(pods, workload), workload)) is not None:
-            await self._actions.tell(workload, REPLACEMENT, *told)
+            await self._actions.tell(workload, WAITING_FOR_REPLACEMENT_PODS, *told)
         for pod in chosen:
             await self._one(step, pod, workload)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.fields import at
 from webhook.store.objects import Object
@@ -33,7 +34,7 @@ def is_refused(job: Object) -> bool:
 
 
 _STATES: Final[dict[str, Callable[[Object], bool]]] = {
-    "AppWrapper": lambda job: holds(job, "QuotaReserved"),
+    "AppWrapper": lambda job: holds(job, QUOTA_RESERVED),
     "RayCluster": lambda job: at(job, ("status", "state")) == "ready",
     "RayJob": lambda job: at(job, ("status", "jobDeploymentStatus")) not in (None, "", "Suspended", "ValidationFailed"),
     "RayService": lambda job: holds(job, "Ready"),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from webhook.api.job_to_workload import shared_reference, workload_name
-from webhook.api.snapshot.workload import ON_HOLD, is_on_hold
+from webhook.api.snapshot.workload import is_on_hold
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
@@ -18,19 +18,13 @@ from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, JobKey, ManagedJobs
 from webhook.cluster.jobs.steps import JobStep, gone
-from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    EVALUATION,
-    FINISHED,
-    NO_HOLD,
-    QUOTA_RESERVED,
-    without_quota,
-)
+from webhook.cluster.workloads.conditions import EVALUATION, NO_HOLD, without_quota
 from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import group_of, is_over, is_running, waits
 from webhook.jobs.pod_parents import PodGroup, groups_of, is_left, joined
+from webhook.kube.condition_types import ADMITTED, FINISHED, ON_HOLD, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import reclaimed
-from webhook.cluster.workloads.conditions import QUOTA_RESERVED
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.job import Job
 from webhook.jobs.reclaimable import reclaimable
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object
 

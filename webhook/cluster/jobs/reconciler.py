@@ -39,7 +39,6 @@ from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, is_grown_ungated, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step, still_there
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
@@ -48,6 +47,7 @@ from webhook.jobs.job import Job
 from webhook.jobs.owners import DEPTH, ancestors, controller_of, is_external, owned
 from webhook.jobs.pod_groups import is_tracked
 from webhook.jobs.pod_parents import parent_of
+from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.cluster.workloads.conditions import DEACTIVATES, EVICTED
+from webhook.cluster.workloads.conditions import DEACTIVATES
+from webhook.kube.condition_types import EVICTED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds

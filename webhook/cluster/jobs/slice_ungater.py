@@ -9,9 +9,10 @@ from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, FINISHED, WAITING
+from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_gated, without_gate
 from webhook.jobs.finish import finish_of
+from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD

@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.steps import Differences, JobStep, gone, next_step
-from webhook.cluster.workloads.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
 from webhook.jobs.elastic import REPLACES, annotation, is_gated
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
+from webhook.kube.condition_types import ADMITTED, EVICTED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec, RetryStrategy
 from webhook.cluster.provisioning.requests import attempt_of, template_name
 from webhook.cluster.workloads.admission_checks import PENDING, READY, REJECTED, RETRY
-from webhook.cluster.workloads.conditions import ADMITTED
+from webhook.kube.condition_types import ADMITTED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of

@@ -24,8 +24,8 @@ from webhook.cluster.pace import Slice
 from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, with_state
 from webhook.cluster.provisioning.requests import CONTROLLER, attempt_of, config_of, last, made, owner_reference, wanted
 from webhook.cluster.workloads.admission_checks import PENDING, READY, states_of
-from webhook.cluster.workloads.conditions import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.jobs.owners import controller_of
+from webhook.kube.condition_types import EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import conditions_of, holds, same, with_condition
 from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind

@@ -10,16 +10,10 @@ from dataclasses import dataclass, field
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import MALFORMED
-from webhook.api.snapshot.workload import REPLACEMENT, assignments_of, is_on_hold
-from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    EVALUATION,
-    FINISHED,
-    NO_RESERVATION,
-    QUOTA_RESERVED,
-    cluster_queue_of,
-)
+from webhook.api.snapshot.workload import assignments_of, is_on_hold
+from webhook.cluster.workloads.conditions import EVALUATION, NO_RESERVATION, cluster_queue_of
 from webhook.cluster.workloads.pending_status import gate_of, is_active
+from webhook.kube.condition_types import ADMITTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
@@ -116,7 +110,7 @@ class WorkloadCounts:
 
 def is_queued(workload: Object) -> bool:
     """Return whether a Workload without quota is in a queue; only these count as pending (Kueue's `IsAdmissible`)."""
-    is_held = gate_of(workload) or is_on_hold(workload) or holds(workload, REPLACEMENT)
+    is_held = gate_of(workload) or is_on_hold(workload) or holds(workload, WAITING_FOR_REPLACEMENT_PODS)
     return is_active(workload) and not is_held
 
 

@@ -14,21 +14,12 @@ from webhook.cluster.api.view import View
 from webhook.cluster.jobs.placement import TOPOLOGY_GATE
 from webhook.cluster.jobs.pods_ready import STARTED
 from webhook.cluster.queues.workload_metrics import WorkloadMetrics
-from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    EVICTED,
-    FINISHED,
-    PAST,
-    PODS_READY,
-    QUOTA_RESERVED,
-    REPLACED,
-    cluster_queue_of,
-    run_time,
-)
+from webhook.cluster.workloads.conditions import PAST, REPLACED, cluster_queue_of, run_time
 from webhook.jobs.elastic import ELASTIC, SLICE, annotation
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.owners import controller_of
 from webhook.jobs.pod_groups import group_of
+from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD, GroupVersionKind

@@ -12,8 +12,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from webhook.cluster.queues.names import QueueNames
-from webhook.cluster.workloads.conditions import ADMITTED, PODS_READY, QUOTA_RESERVED, cluster_queue_of, why_evicted
+from webhook.cluster.workloads.conditions import cluster_queue_of, why_evicted
 from webhook.cluster.workloads.events import queued_at
+from webhook.kube.condition_types import ADMITTED, PODS_READY, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds

@@ -10,46 +10,46 @@ from typing import Any, Final
 
 from webhook.cluster.workloads import admission_checks
 from webhook.jobs.finish import Finish
+from webhook.kube.condition_types import (
+    ADMITTED,
+    CLUSTER_QUEUE_STOPPED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    LOCAL_QUEUE_STOPPED,
+    PODS_READY,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    WAIT_FOR_RECOVERY,
+    WAIT_FOR_START,
+)
 from webhook.kube.conditions import Conditions, conditions_of, find, holds, with_condition
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Admitted
-from webhook.queue.model import PodSetAssignment
+from webhook.queue.model import BY_ADMISSION_CHECK, BY_PODS_READY_TIMEOUT, PodSetAssignment
 from webhook.store.objects import Object
-
-QUOTA_RESERVED: Final = "QuotaReserved"
-ADMITTED: Final = "Admitted"
-EVICTED: Final = "Evicted"
-PREEMPTED: Final = "Preempted"
-REQUEUED: Final = "Requeued"
-FINISHED: Final = "Finished"
-PODS_READY: Final = "PodsReady"
-DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
 REPLACED: Final = "WorkloadSliceReplaced"
 """The reason of `Finished` of a Workload that was replaced by another."""
-CHECK: Final = "AdmissionCheck"
-DEACTIVATED: Final = "Deactivated"
 DEACTIVATES: Final = f"{DEACTIVATED}DueTo"
 """Prefix of the reason of an eviction that also deactivates the workload; its cause follows."""
-NOT_READY: Final = "PodsReadyTimeout"
-FOR_START: Final = "WaitForStart"
-FOR_RECOVERY: Final = "WaitForRecovery"
-"""Reasons of `PodsReady` before all pods were ready, and after one of them was lost."""
 OVERTIME: Final = f"{DEACTIVATES}MaximumExecutionTimeExceeded"
 REQUEUES: Final = {
-    CHECK: ("BackoffFinished", "The workload backoff was finished"),
-    NOT_READY: ("BackoffFinished", "The workload backoff was finished"),
+    BY_ADMISSION_CHECK: ("BackoffFinished", "The workload backoff was finished"),
+    BY_PODS_READY_TIMEOUT: ("BackoffFinished", "The workload backoff was finished"),
     DEACTIVATED: ("Reactivated", "The workload was reactivated"),
-    "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
-    "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
+    CLUSTER_QUEUE_STOPPED: ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+    LOCAL_QUEUE_STOPPED: ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
 }
 """Evictions that block requeueing until they are undone: reason -> reason and message of `Requeued` then."""
 EVICTIONS: Final = {
     DEACTIVATED: "The workload is deactivated",
-    "ClusterQueueStopped": "The ClusterQueue is stopped",
-    "LocalQueueStopped": "The LocalQueue is stopped",
-    NOT_READY: "Exceeded the PodsReady timeout",
+    CLUSTER_QUEUE_STOPPED: "The ClusterQueue is stopped",
+    LOCAL_QUEUE_STOPPED: "The LocalQueue is stopped",
+    BY_PODS_READY_TIMEOUT: "Exceeded the PodsReady timeout",
 }
 """Evictions with a message of Kueue's."""
 NO_RESERVATION: Final = ("NoReservation", "The workload has no reservation")
@@ -77,15 +77,15 @@ def admitted(workload: Object, decision: Admitted, target: Object | None, amount
     generation = _generation(workload)
     rows = [row for row in conditions_of(workload) if row.get("type") != WAITING]
     message = f"Quota reserved in ClusterQueue {queue}"
-    rows = with_condition(rows, QUOTA_RESERVED, True, "QuotaReserved", message, now, generation)
+    rows = with_condition(rows, QUOTA_RESERVED, True, QUOTA_RESERVED, message, now, generation)
     rows = _admitted(rows, now, generation) if decision.admitted else _unchecked(rows, now, generation)
     for type_ in (EVICTED, PREEMPTED):
         if holds(workload, type_):
             before = f"Previously: {(find(workload, type_) or {}).get('message') or ''}"
-            rows = with_condition(rows, type_, False, "QuotaReserved", before, now, generation)
+            rows = with_condition(rows, type_, False, QUOTA_RESERVED, before, now, generation)
     held = find(workload, REQUEUED) or {}
     if held.get("status") == "False":
-        again = undone(held) or ("QuotaReserved", message)
+        again = undone(held) or (QUOTA_RESERVED, message)
         rows = with_condition(rows, REQUEUED, True, *again, now, generation)
     assignments = [_assignment(pods, amount) for pods in decision.pod_sets]
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
@@ -129,7 +129,7 @@ def unready(workload: Object, now: str) -> Object:
 
 
 def _admitted(rows: Conditions, now: str, generation: int) -> Conditions:
-    return with_condition(rows, ADMITTED, True, "Admitted", "The workload is admitted", now, generation)
+    return with_condition(rows, ADMITTED, True, ADMITTED, "The workload is admitted", now, generation)
 
 
 def _unchecked(rows: Conditions, now: str, generation: int) -> Conditions:
@@ -167,9 +167,9 @@ def why_evicted(workload: Object, reason: str) -> tuple[str, str]:
     As in Kueue (`admittedNotReadyWorkload`), the cause of a time-out is what the pods were waited for to do; the
     condition `Evicted` has causes of deactivations alone.
     """
-    if reason == NOT_READY:
-        recovers = (find(workload, PODS_READY) or {}).get("reason") == FOR_RECOVERY
-        return reason, FOR_RECOVERY if recovers else FOR_START
+    if reason == BY_PODS_READY_TIMEOUT:
+        recovers = (find(workload, PODS_READY) or {}).get("reason") == WAIT_FOR_RECOVERY
+        return reason, WAIT_FOR_RECOVERY if recovers else WAIT_FOR_START
     cause = reason.removeprefix(DEACTIVATES)
     return (DEACTIVATED, cause) if cause != reason else (reason, "")
 

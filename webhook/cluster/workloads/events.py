@@ -9,11 +9,13 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT
 from webhook.cluster.api.view import View
 from webhook.cluster.workloads.admission_checks import PENDING, states_of
-from webhook.cluster.workloads.conditions import CHECK, DEACTIVATES, OVERTIME, PREEMPTED, QUOTA_RESERVED, REQUEUED
+from webhook.cluster.workloads.conditions import DEACTIVATES, OVERTIME
+from webhook.kube.condition_types import ADMITTED, PREEMPTED, QUOTA_RESERVED, REQUEUED
 from webhook.kube.conditions import find
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Admitted, Preempted, PreemptionReason
+from webhook.queue.model import BY_ADMISSION_CHECK
 from webhook.store.objects import Object, key_of, uid_of
 
 JOB_UID: Final = "kueue.x-k8s.io/job-uid"
@@ -31,7 +33,7 @@ def tell_admitted(events: EventRecorder, workload: Object, decision: Admitted, n
     queue = decision.cluster_queue
     waited = _seconds(now - queued_at(workload))
     text = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
-    events.tell(workload, "QuotaReserved", text)
+    events.tell(workload, QUOTA_RESERVED, text)
     if decision.admitted:
         _tell_admission(events, workload, queue, 0)
 
@@ -44,7 +46,7 @@ def tell_ready(events: EventRecorder, workload: Object, queue: str, now: int) ->
 
 def _tell_admission(events: EventRecorder, workload: Object, queue: str, waited: int) -> None:
     text = f"Admitted by ClusterQueue {queue}, wait time since reservation was {_seconds(waited)}s"
-    events.tell(workload, "Admitted", text)
+    events.tell(workload, ADMITTED, text)
 
 
 def tell_evicted(events: EventRecorder, workload: Object, reason: str, message: str) -> None:
@@ -78,7 +80,7 @@ def tell_deactivated(events: EventRecorder, workload: Object, reason: str, messa
         limit = at(workload, ("spec", "maximumExecutionTimeSeconds"))
         text = f"The maximum execution time ({limit}s) exceeded"
         events.tell(workload, "MaximumExecutionTimeExceeded", text, warning=True)
-    elif reason == f"{DEACTIVATES}{CHECK}":
+    elif reason == f"{DEACTIVATES}{BY_ADMISSION_CHECK}":
         events.tell(workload, "AdmissionCheckRejected", f"Deactivated due to {message}", warning=True)
 
 

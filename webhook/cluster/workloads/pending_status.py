@@ -12,34 +12,39 @@ from typing import Any, Final
 
 from webhook.api import amounts
 from webhook.api.pending_message import EVALUATED, condition_of, message_of
-from webhook.api.snapshot.workload import GATE, REPLACEMENT, is_on_hold
+from webhook.api.snapshot.workload import GATE, is_on_hold
 from webhook.api.stop_policy import is_stopped
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    DEACTIVATED,
     DEACTIVATES,
-    DEACTIVATION_TARGET,
     EVALUATION,
-    EVICTED,
     EVICTIONS,
     NO_RESERVATION,
-    QUOTA_RESERVED,
-    REQUEUED,
     WAITING,
     evicted,
     undone,
     waits,
 )
+from webhook.kube.condition_types import (
+    ADMITTED,
+    CLUSTER_QUEUE_STOPPED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    LOCAL_QUEUE_STOPPED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    WAITING_FOR_REPLACEMENT_PODS,
+)
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.fields import at
 from webhook.queue.decisions import Pending, Reason
-from webhook.queue.model import PodSet
+from webhook.queue.model import BY_ADMISSION_CHECK, BY_PODS_READY_TIMEOUT, PodSet
 from webhook.store.objects import Object
 
 GATED: Final = "AdmissionGated"
 CLEARED: Final = "AdmissionGatedBy cleared, waiting for quota reservation"
-_UNTIL_TIME: Final = ("AdmissionCheck", "PodsReadyTimeout")
+_UNTIL_TIME: Final = (BY_ADMISSION_CHECK, BY_PODS_READY_TIMEOUT)
 """Evictions that are undone by time; others are undone by the queue, or by setting the workload active."""
 
 
@@ -120,7 +125,7 @@ def _why(workload: Object, around: Around) -> tuple[str, str] | None:
     if gate := gate_of(workload):
         return GATED, f"Admission is gated by: {gate}"
     old = find(workload, QUOTA_RESERVED) or {}
-    if is_on_hold(workload) or (old and holds(workload, REPLACEMENT)):
+    if is_on_hold(workload) or (old and holds(workload, WAITING_FOR_REPLACEMENT_PODS)):
         return None
     if old.get("reason") == GATED:
         return EVALUATION, CLEARED
@@ -174,8 +179,8 @@ def _is_undone(reason: str, workload: Object, around: Around, now: str) -> bool:
         return False
     if reason.startswith(_UNTIL_TIME):
         return not waits(workload, now)
-    if reason.startswith("LocalQueueStopped"):
+    if reason.startswith(LOCAL_QUEUE_STOPPED):
         return around.local is not None and not is_stopped(around.local)
-    if reason.startswith("ClusterQueueStopped"):
+    if reason.startswith(CLUSTER_QUEUE_STOPPED):
         return around.target is not None and not is_stopped(around.target)
     return reason.startswith(DEACTIVATED)

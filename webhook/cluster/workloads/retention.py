@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.controller_context import ControllerContext
-from webhook.cluster.workloads.conditions import FINISHED
+from webhook.kube.condition_types import FINISHED
 from webhook.kube.conditions import find
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds

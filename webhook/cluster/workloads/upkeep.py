@@ -18,7 +18,7 @@ from typing import Any, Final
 from webhook.api.configuration.sections import Retention
 from webhook.api.job_to_workload import JOB_UID_LABEL
 from webhook.api.snapshot.reader import MALFORMED
-from webhook.api.snapshot.workload import deadline_of
+from webhook.api.snapshot.workload_times import deadline_of
 from webhook.cluster.api.finalizers import is_marked, let_go
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.controller_context import ControllerContext
@@ -28,14 +28,8 @@ from webhook.cluster.pace import CHUNK, SLICE, Slice, in_slices
 from webhook.cluster.workloads import pending_status, reserved
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
-    ADMITTED,
-    DEACTIVATED,
-    DEACTIVATION_TARGET,
     EVALUATION,
-    EVICTED,
-    FINISHED,
     OVERTIME,
-    QUOTA_RESERVED,
     WAITING,
     checked,
     cluster_queue_of,
@@ -44,6 +38,7 @@ from webhook.cluster.workloads.conditions import (
 )
 from webhook.cluster.workloads.pending_status import CLEARED, GATED, Around
 from webhook.cluster.workloads.retention import WorkloadRetention
+from webhook.kube.condition_types import ADMITTED, DEACTIVATED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import conditions_of, find, holds
 from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind

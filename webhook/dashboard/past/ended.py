@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import insort
 from typing import Final
 
-from webhook.api.state_of_workload import FINISHED
 from webhook.cluster.workloads.conditions import cluster_queue_of
+from webhook.kube.condition_types import FINISHED
 from webhook.kube.conditions import find, holds
 from webhook.kube.times import milliseconds
 from webhook.store.objects import Object, key_of

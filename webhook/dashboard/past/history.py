@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from webhook.api.state_of_workload import ADMITTED, FINISHED
 from webhook.cluster.pace import Pass, every
 from webhook.cluster.workloads.conditions import cluster_queue_of, run_time
 from webhook.dashboard.model.queues import HistoryPoint
 from webhook.dashboard.views.cluster import columns_of
 from webhook.dashboard.views.simulate import thinned
+from webhook.kube.condition_types import ADMITTED, FINISHED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds

@@ -16,6 +16,16 @@ from webhook.admission.wire import Request
 from webhook.dashboard.model.workloads import FieldChange, JobRef, LifeEvent
 from webhook.dashboard.views.preemptor import preemptor_in
 from webhook.jobs.describe import queue_of
+from webhook.kube.condition_types import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+)
 from webhook.kube.conditions import conditions_of
 from webhook.kube.times import milliseconds
 from webhook.record.mask import masked_operations
@@ -32,14 +42,14 @@ SHAPES: Final = 5_000
 NEAR: Final = 2000
 """Milliseconds between what a round decided and the time that the object has for it, at most."""
 _WORDS: Final = {
-    ("QuotaReserved", "True"): "reserved",
-    ("Admitted", "True"): "admitted",
-    ("Evicted", "True"): "evicted",
-    ("Preempted", "True"): "preempted",
-    ("Requeued", "True"): "requeued",
-    ("PodsReady", "True"): "ready",
-    ("DeactivationTarget", "True"): "deactivated",
-    ("Finished", "True"): "finished",
+    (QUOTA_RESERVED, "True"): "reserved",
+    (ADMITTED, "True"): "admitted",
+    (EVICTED, "True"): "evicted",
+    (PREEMPTED, "True"): "preempted",
+    (REQUEUED, "True"): "requeued",
+    (PODS_READY, "True"): "ready",
+    (DEACTIVATION_TARGET, "True"): "deactivated",
+    (FINISHED, "True"): "finished",
 }
 _ENDS: Final = ("evicted", "preempted", "deactivated", "finished")
 """Events whose reason is told."""
@@ -94,7 +104,7 @@ def _merged(events: list[LifeEvent]) -> list[LifeEvent]:
 
     def said_better(event: LifeEvent) -> bool:
         better = {"evicted": "preempted", "reserved": "admitted"}.get(event.what)
-        return (better, event.at) in told and event.reason in ("", "Preempted")
+        return (better, event.at) in told and event.reason in ("", PREEMPTED)
 
     return [event for event in events if not said_better(event)]
 

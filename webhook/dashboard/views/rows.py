@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.pending_message import message_of, start_unknown_of
-from webhook.api.state_of_workload import ADMITTED, FINISHED, INACTIVE, PENDING, RESERVED, workload_state
+from webhook.api.state_of_workload import INACTIVE, PENDING, workload_state
 from webhook.api.workload_owner import owner_of
 from webhook.cluster.workloads.conditions import cluster_queue_of
 from webhook.cluster.workloads.events import queued_at
 from webhook.dashboard.model.queues import WorkloadRow
 from webhook.dashboard.model.workloads import HolderRow, JobRef, ShortageRow
 from webhook.dashboard.sources import Sources
+from webhook.kube.condition_types import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find
 from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Holder, Pending, Shortage
@@ -86,7 +87,7 @@ class Rows:
         if entry.workload.finished:
             return self._row(entry, FINISHED, None)
         if entry.status == Status.HOLDING:
-            return self._row(entry, ADMITTED if entry.admitted else RESERVED, told)
+            return self._row(entry, ADMITTED if entry.admitted else QUOTA_RESERVED, told)
         return self._row(entry, PENDING if entry.workload.active else INACTIVE, told)
 
     def _row(self, entry: Entry, state: str, told: Pending | None) -> WorkloadRow:
@@ -139,7 +140,7 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
 
 
 def _end(found: Object) -> dict[str, Any]:
-    ended, reserved = find(found, FINISHED) or {}, find(found, RESERVED) or {}
+    ended, reserved = find(found, FINISHED) or {}, find(found, QUOTA_RESERVED) or {}
     began = milliseconds(reserved.get("lastTransitionTime")) if reserved.get("status") == "True" else 0
     return {
         "since": began,

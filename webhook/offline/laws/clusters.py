@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
+from webhook.kube.condition_types import ADMITTED, QUOTA_RESERVED
 from webhook.queue.model import Snapshot
 
 Object = dict[str, Any]
@@ -78,7 +79,7 @@ def running(waiting: Object, queue: str, assignments: list[Object]) -> Object:
     admission = {"clusterQueue": queue, "podSetAssignments": assignments}
     conditions = [
         {"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": STARTED}
-        for type_ in ("QuotaReserved", "Admitted")
+        for type_ in (QUOTA_RESERVED, ADMITTED)
     ]
     return {**waiting, "status": {"admission": admission, "conditions": conditions}}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from webhook.api.amounts import text, texts
 from webhook.api.pending_message import message_of, start_unknown_of
+from webhook.kube.condition_types import ADMITTED, QUOTA_RESERVED
 from webhook.kube.times import time_text
 from webhook.offline.plan.make_plan import QueuePlan
 from webhook.queue.decisions import Admitted, Pending, Reason, Shortage
@@ -36,7 +37,7 @@ def outcome(plan: QueuePlan) -> dict[str, Any]:
         "admitted": {
             a.workload: {
                 "clusterQueue": a.cluster_queue,
-                "state": "Admitted" if a.admitted else "QuotaReserved",
+                "state": ADMITTED if a.admitted else QUOTA_RESERVED,
                 "podSets": _pod_sets(a),
             }
             for a in plan.admitted
@@ -68,7 +69,7 @@ def _named(made: dict[str, Any], workload: str, jobs: Mapping[str, str]) -> dict
 def _admitted(admitted: Admitted) -> dict[str, Any]:
     return {
         "clusterQueue": admitted.cluster_queue,
-        "state": "Admitted" if admitted.admitted else "QuotaReserved",
+        "state": ADMITTED if admitted.admitted else QUOTA_RESERVED,
         "borrowing": admitted.borrowing,
         "podSets": _pod_sets(admitted),
     }

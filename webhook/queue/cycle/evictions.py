@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.queue.cycle.round import Log
 from webhook.queue.decisions import Evicted, FailedRule
-from webhook.queue.model import UNREADY, LocalQueue
+from webhook.queue.model import BY_PODS_READY_TIMEOUT, LocalQueue
 from webhook.queue.pending.queue import Entry, Status
 from webhook.queue.quota.accounting import local_of
 from webhook.queue.rules import Departure
@@ -34,7 +34,7 @@ def evict(state: State, due: Iterable[str], log: Log) -> None:
         departure = _departure(state, entry, log, stands=stands)
         if departure is not None and departure.at <= now:
             entry.victim.evicted, entry.evict_at = True, 0
-            again = _back_at(state, entry) if departure.reason == UNREADY else 0
+            again = _back_at(state, entry) if departure.reason == BY_PODS_READY_TIMEOUT else 0
             queue_name = entry.admission.cluster_queue
             log.evicted.append(Evicted(key, queue_name, departure.reason, departure.message, again))
         else:
@@ -64,7 +64,9 @@ def _back_at(state: State, entry: Entry) -> int:
     rules, now = state.rules, state.changes.now
     assert rules is not None
     count = entry.workload.requeue_count + 1
-    again = replace(entry.workload, requeue_at=0, requeue_count=count, evicted_at=now, evicted_reason=UNREADY)
+    again = replace(
+        entry.workload, requeue_at=0, requeue_count=count, evicted_at=now, evicted_reason=BY_PODS_READY_TIMEOUT
+    )
     return rules.requeue(again, now)
 
 

@@ -14,6 +14,7 @@ from webhook.cli.live.confirmed import Confirmation, changing
 from webhook.cli.live.session import ask, namespace_of, namespace_option
 from webhook.cli.live.steering import StatusPatch
 from webhook.cli.option_types import TEXT
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.objects import ObjectStore
 
@@ -34,7 +35,7 @@ def requeue(
 
     async def do(store: ObjectStore) -> None:
         confirmed = answer
-        if holds(await steering.workload_of(store, workload, inside), "QuotaReserved"):
+        if holds(await steering.workload_of(store, workload, inside), QUOTA_RESERVED):
             change = await steering.of_workload(store, workload, inside, active=False)
             told = f"Workload {inside}/{change.name} is evicted, and is pending again when its pods are gone"
             change = replace(change, told=told)

@@ -28,6 +28,7 @@ from webhook.journal.replay import Replayed, in_order, replay
 from webhook.journal.replay import until as read_until
 from webhook.journal.timeline import TimelineEntry, timeline
 from webhook.journal.trace import TracedRuns
+from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.offline.plan.output import moment as written
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.explain import pending
@@ -290,7 +291,7 @@ def _at(
         held = entry.admission
         return {
             **found,
-            "state": "QuotaReserved",
+            "state": QUOTA_RESERVED,
             "clusterQueue": held.cluster_queue,
             "since": written(held.reserved_at),
         }
@@ -328,7 +329,7 @@ def _noting(records: Iterable[Record], rounds: list[int]) -> Iterator[Record]:
 def _told(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield what `_at` found, in lines."""
     workload, state = found["workload"], found["state"]
-    if state == "QuotaReserved":
+    if state == QUOTA_RESERVED:
         yield f"{workload} has held quota in {found['clusterQueue']} since {found['since']}"
     elif state != "Pending":
         yield f"{workload} is not {'known' if state == 'Unknown' else 'pending'} at {found['time']}"
