@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.api import amounts
+from webhook.queue.definitions import local_of
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.flavors.search import Assignment, Search
 from webhook.queue.model import Workload
 from webhook.queue.pending.impossible import no_victims
 from webhook.queue.pending.queue import PendingQueue
-from webhook.queue.quota.accounting import local_of
 from webhook.queue.rules import Mode, Rules
 from webhook.queue.state import State
 from webhook.queue.workload_facts import tie

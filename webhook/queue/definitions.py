@@ -95,7 +95,7 @@ class Definitions:
             return f"the workload is {workload.held}"
         if not workload.queue_name:
             return "no queue name is set"
-        local = self.local_queues.get(f"{workload.namespace}/{workload.queue_name}")
+        local = self.local_queues.get(local_of(workload))
         if local is None:
             return f'LocalQueue "{workload.queue_name}" does not exist'
         if local.problem:
@@ -146,6 +146,11 @@ def key_of(definition: Definition) -> str:
     if isinstance(definition, LocalQueue):
         return f"{definition.namespace}/{definition.name}"
     return definition.name
+
+
+def local_of(workload: Workload) -> str:
+    """Return the key of the LocalQueue that a workload names, whether there is one or not."""
+    return f"{workload.namespace}/{workload.queue_name}"
 
 
 def _sorted(table: dict[str, T]) -> tuple[T, ...]:

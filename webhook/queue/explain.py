@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from webhook.queue.decisions import Holder, Pending, PendingPlace, Reason, Shortage
+from webhook.queue.definitions import local_of
 from webhook.queue.flavors.search import Lack
 from webhook.queue.model import StopPolicy
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue, Status
@@ -117,7 +118,7 @@ def _is_pending(entry: Entry) -> bool:
 def _is_suspended(state: State, entry: Entry) -> bool:
     """Return whether the workload or its LocalQueue is stopped."""
     workload = entry.workload
-    local = state.local_queues.get(f"{workload.namespace}/{workload.queue_name}")
+    local = state.local_queues.get(local_of(workload))
     stopped = local is not None and local.stop_policy in (StopPolicy.HOLD, StopPolicy.DRAIN)
     return not workload.active or stopped
 

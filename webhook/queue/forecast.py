@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from webhook.queue.decisions import Admitted, Pending, Reason
+from webhook.queue.definitions import local_of
 from webhook.queue.explain import explain, jobs_ahead, no_run_time
 from webhook.queue.model import Snapshot, Workload
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
-from webhook.queue.quota.accounting import local_of
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
 from webhook.queue.state import State

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from webhook.queue.definitions import Definitions, key_of
+from webhook.queue.definitions import Definitions, key_of, local_of
 from webhook.queue.events import Definition, DefinitionChanged, DefinitionGone, Event, WorkloadEvicted
 from webhook.queue.flavors.request_plan import RequestPlan
 from webhook.queue.model import ClusterQueue, LocalQueue, Snapshot, Workload
@@ -21,7 +21,7 @@ from webhook.queue.pending.retry_by_status import RetryByStatus, retried
 from webhook.queue.pending.timing import RuleTiming, Timers
 from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
-from webhook.queue.quota.accounting import Accounting, local_of
+from webhook.queue.quota.accounting import Accounting
 from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Amounts, Tree, TreeNode
 from webhook.queue.redefine import Redefined, follow

@@ -19,10 +19,10 @@ from webhook.journal.read import journal_files, readable
 from webhook.journal.timeline import EventKind, TimelineEntry, entries
 from webhook.journal.trace import TracedRuns
 from webhook.journal.writer import SUFFIX
-from webhook.queue.definitions import Definitions
+from webhook.queue.definitions import Definitions, local_of
 from webhook.queue.events import Definition, DefinitionChanged
 from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
-from webhook.queue.quota.accounting import local_of, usage_of
+from webhook.queue.quota.accounting import usage_of
 from webhook.simulate.arrivals import Arrival, arrival_of
 
 log = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from webhook.kube.condition_types import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find
 from webhook.kube.times import milliseconds
 from webhook.queue.decisions import Holder, Pending, Shortage
+from webhook.queue.definitions import local_of
 from webhook.queue.explain import Gathered, describe
 from webhook.queue.pending.queue import Entry, Status
 from webhook.queue.quota.accounting import requests_of
@@ -133,7 +134,7 @@ def _queue(sources: Sources, entry: Entry, found: Object | None) -> str:
         return entry.admission.cluster_queue
     if entry.pending_queue is not None:
         return entry.pending_queue.queue.name
-    local_queue = sources.state.local_queues.get(f"{entry.workload.namespace}/{entry.workload.queue_name}")
+    local_queue = sources.state.local_queues.get(local_of(entry.workload))
     if found is not None and (holder := cluster_queue_of(found)):
         return holder
     return local_queue.cluster_queue if local_queue is not None else ""

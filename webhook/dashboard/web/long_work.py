@@ -21,8 +21,8 @@ from webhook.dashboard.web.simulations import CannotSimulate, Simulations
 from webhook.documents import Document
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import names_of, shipped
+from webhook.queue.definitions import local_of
 from webhook.queue.model import Snapshot, Workload
-from webhook.queue.quota.accounting import local_of
 from webhook.queue.workload_facts import facts_of
 from webhook.server.responses import StatusError
 

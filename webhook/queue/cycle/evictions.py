@@ -11,9 +11,9 @@ from typing import Final
 
 from webhook.queue.cycle.round import Log
 from webhook.queue.decisions import Evicted, FailedRule
+from webhook.queue.definitions import local_of
 from webhook.queue.model import BY_PODS_READY_TIMEOUT, LocalQueue
 from webhook.queue.pending.queue import Entry, Status
-from webhook.queue.quota.accounting import local_of
 from webhook.queue.rules import Departure
 from webhook.queue.state import State
 from webhook.queue.workload_facts import facts_of

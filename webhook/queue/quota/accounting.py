@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from webhook.queue.definitions import Definitions
+from webhook.queue.definitions import Definitions, key_of, local_of
 from webhook.queue.model import WEIGHT, Admission, ClusterQueue, History, LocalQueue, Namespace, Snapshot, Workload
 from webhook.queue.quota.decayed_usage import Meters, admission_part, faded, sampled_at
 from webhook.queue.rules import Rules, UsageFacts
@@ -257,7 +257,7 @@ class Accounting:
 
     def _meters_of(self, queue: LocalQueue | ClusterQueue) -> tuple[Meters, str]:
         if isinstance(queue, LocalQueue):
-            return self.locals, f"{queue.namespace}/{queue.name}"
+            return self.locals, key_of(queue)
         return self.clusters, queue.name
 
 
@@ -265,11 +265,6 @@ def _facts_read(rules: Rules, points: Iterable[str]) -> frozenset[str]:
     """Return the names of the facts that some points read; `facts` itself if it is used as a whole."""
     read = (name for point in points for name in rules.reads.get(point, ()))
     return frozenset(name for name in read if name == "facts" or name.startswith("facts."))
-
-
-def local_of(workload: Workload) -> str:
-    """Return the LocalQueue of a workload, as `namespace/name`."""
-    return f"{workload.namespace}/{workload.queue_name}"
 
 
 def requests_of(workload: Workload) -> dict[str, int]:
