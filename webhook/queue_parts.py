@@ -20,7 +20,7 @@ from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller import Controller
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.opt_in import left_alone
-from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
@@ -122,5 +122,5 @@ def _journal(config: Config, reporting: Reporting) -> Journal | None:
         users = UserHashes(config.journal_folder, key)
     writer = JournalWriter(config.journal_folder, limits, users=users)
     if not _compares(config):
-        return Journal(writer, reporting.decider, BUDGET)
-    return ComparingJournal(writer, reporting.decider, BUDGET, ComparisonMetrics(reporting.registry).record)
+        return Journal(writer, reporting.decider, HEADS_PER_CALL)
+    return ComparingJournal(writer, reporting.decider, HEADS_PER_CALL, ComparisonMetrics(reporting.registry).record)

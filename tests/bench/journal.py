@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from webhook.api.amounts import text
-from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.cluster.workloads.conditions import admitted as admitted_status
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.read import journal_files
 from webhook.journal.replay import replay
-from webhook.journal.writer import WAITING, JournalWriter
+from webhook.journal.writer import MAX_WAITING_RECORDS, JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.decisions import Admitted, Decisions
@@ -74,13 +74,13 @@ class KeptJournal(Journal):
         """Keep a call of the core."""
         self.calls.append((now, made))
         super().decided(now, made)
-        while len(self.calls) - self.writer.written - self.writer.dropped > WAITING // 2:
+        while len(self.calls) - self.writer.written - self.writer.dropped > MAX_WAITING_RECORDS // 2:
             time.sleep(0.01)
 
     def seconds(self, folder: Path, state: State) -> float:
         """Make all calls again, for another folder, and give what they take of their thread."""
         writer = JournalWriter(folder)
-        other = Journal(writer, decider, BUDGET)
+        other = Journal(writer, decider, HEADS_PER_CALL)
         other.round(state, rules_of(["kueue"]), BEGIN)
         took, given = self.beginning, 1
         for batch in batches(self.calls):
@@ -239,7 +239,7 @@ def main() -> None:
 def write(folder: Path, count: int) -> tuple[Day, float]:
     """Live the day with a journal; give it, and the share of the rounds' time that the journal took."""
     writer = JournalWriter(folder / "journal")
-    journal = KeptJournal(writer, decider, BUDGET)
+    journal = KeptJournal(writer, decider, HEADS_PER_CALL)
     before, thread = time.process_time(), time.thread_time()
     day = Day(QueueCore(rules_of(["kueue"]), journal=journal), count)
     rounds = day.run()

@@ -15,7 +15,7 @@ from webhook import cel
 from webhook.cel.batch import environment
 from webhook.cel.check.custom_kinds import cardinality, declare, rule_env
 from webhook.cel.compose import compose
-from webhook.cel.ranges import MOST, Estimate
+from webhook.cel.ranges import UNBOUNDED, Estimate
 
 TABLE = Path(__file__).parent / "cases" / "estimates.jsonl"
 ROWS = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
@@ -89,9 +89,9 @@ def test_rules_of_custom_kinds():
 
 def test_numbers_saturate():
     """Sums and products end at the largest unsigned number, and say so as no bound."""
-    most = Estimate(1, MOST)
-    assert most + most == Estimate(2, MOST)
-    assert most * Estimate(3, 2) == Estimate(3, MOST)
+    most = Estimate(1, UNBOUNDED)
+    assert most + most == Estimate(2, UNBOUNDED)
+    assert most * Estimate(3, 2) == Estimate(3, UNBOUNDED)
     assert most.scaled(0.1) == Estimate(1, 1_844_674_407_370_955_264)
     assert [str(e) for e in (most, Estimate(2, 2), Estimate(1, 2000))] == ["1..unbounded", "2", "1..2,000"]
 
@@ -104,4 +104,4 @@ def test_estimate_is_kept_by_the_program():
 
 def test_unchecked_program_has_no_bound():
     """Without types nothing can be said."""
-    assert cel.compile("f(x)", cel.Env(checked=False)).estimate == Estimate(0, MOST)
+    assert cel.compile("f(x)", cel.Env(checked=False)).estimate == Estimate(0, UNBOUNDED)

@@ -13,7 +13,7 @@ from webhook.cli.commands.server.crds import crds
 from webhook.cli.commands.server.register import register
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import Registered, Release
-from webhook.cluster.webhooks.registration import CONFIGURATIONS, KEPT, MUTATING, SYSTEM, VALIDATING
+from webhook.cluster.webhooks.registration import CONFIGURATIONS, KEPT_BY_LEADER, MUTATING, SYSTEM, VALIDATING
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.webhook_rules import registration as webhooks
 from webhook.store.memory import MemoryStore
@@ -56,7 +56,7 @@ def test_an_install_waits_for_the_leader(monkeypatch, leads, code):
         for gvk, _ in CONFIGURATIONS:
             await store.create(
                 {"apiVersion": gvk.api_version, "kind": gvk.kind,
-                 "metadata": {"name": "sluice", "annotations": {KEPT: "true"}}, "webhooks": []}
+                 "metadata": {"name": "sluice", "annotations": {KEPT_BY_LEADER: "true"}}, "webhooks": []}
             )  # fmt: skip
 
     if leads:

@@ -9,7 +9,7 @@ from tests.cluster.small_cluster import JOB, in_virtual_time, job, queues, small
 from tests.patience import until
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.writer import NotLeading
-from webhook.cluster.background_writes import AT_ONCE, BackgroundWrites
+from webhook.cluster.background_writes import CONCURRENT_WRITES, BackgroundWrites
 from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.store.errors import Refused, Unavailable
 from webhook.store.memory import MemoryStore
@@ -161,11 +161,11 @@ def test_one_that_changes_before_its_admission_is_written_is_decided_on_anew():
 
     async def go():
         store = AllHeld()
-        async with small_cluster(*queues(str(AT_ONCE + 1)), store=store, seconds=None) as w:
-            await w.create(*(job(f"j{number}") for number in range(AT_ONCE)))
-            await w.until(lambda: store.begun == AT_ONCE, "as many writes as fit have begun")
+        async with small_cluster(*queues(str(CONCURRENT_WRITES + 1)), store=store, seconds=None) as w:
+            await w.create(*(job(f"j{number}") for number in range(CONCURRENT_WRITES)))
+            await w.until(lambda: store.begun == CONCURRENT_WRITES, "as many writes as fit have begun")
             await w.create(job("last"))
-            holding = lambda: len([e for e in state().entries.values() if e.admission]) == AT_ONCE + 1  # noqa: E731
+            holding = lambda: len([e for e in state().entries.values() if e.admission]) == CONCURRENT_WRITES + 1  # noqa: E731
             state = lambda: w.controller._core.state  # noqa: E731
             await w.until(holding, "the last one is decided on")
             last = await w.workload("last")
@@ -174,7 +174,7 @@ def test_one_that_changes_before_its_admission_is_written_is_decided_on_anew():
             seen = lambda: not w.view.mirror(WORKLOAD).get(name, "team-a")["spec"]["active"]  # noqa: E731
             await w.until(seen, "the change is seen")
             store.go.set()
-            await w.until(lambda: len(store.admitted) == AT_ONCE, "the others are admitted")
+            await w.until(lambda: len(store.admitted) == CONCURRENT_WRITES, "the others are admitted")
             await w.until(lambda: not holding(), "its quota is free again")
             return name in store.admitted
 
@@ -269,7 +269,7 @@ def test_there_is_room_for_some_and_one_a_workload():
         await writes.begin("a", lambda: write("first"))
         second = asyncio.create_task(writes.begin("a", lambda: write("second", wait=False)))
         rest = asyncio.create_task(_begin_all(writes, write))
-        await until(lambda: now[0] == AT_ONCE, "as many as fit have begun")
+        await until(lambda: now[0] == CONCURRENT_WRITES, "as many as fit have begun")
         go.set()
         await second
         await rest
@@ -277,12 +277,12 @@ def test_there_is_room_for_some_and_one_a_workload():
         return most[0], [line for line in order if line.startswith(("first", "second"))]
 
     most, order = run(scenario)[0]
-    assert most == AT_ONCE
+    assert most == CONCURRENT_WRITES
     assert order == ["first begins", "first ends", "second begins", "second ends"]
 
 
 async def _begin_all(writes, write):
-    for number in range(2 * AT_ONCE):
+    for number in range(2 * CONCURRENT_WRITES):
         await writes.begin(f"w-{number}", write)
 
 

@@ -161,10 +161,10 @@ def test_many_namespaces_are_read_some_at_a_time():
         facts, store, _ = ask()
         store.gate = asyncio.Event()
         asking = asyncio.create_task(facts.ask(spaces(*(f"n{i}" for i in range(100)))))
-        await until(lambda: len(store.reads) == live_reads.AT_ONCE, "as many are read as may be", pause=0)
+        await until(lambda: len(store.reads) == live_reads.CONCURRENT_READS, "as many are read as may be", pause=0)
         for _ in range(300):
             await asyncio.sleep(0)
-        assert len(store.reads) == live_reads.AT_ONCE
+        assert len(store.reads) == live_reads.CONCURRENT_READS
         store.gate.set()
         await asking
         assert len(store.reads) == 100

@@ -125,7 +125,7 @@ class WritesInFlight(RuleBasedStateMachine):
         self.loop = VirtualLoop(lambda: next(numbers))
         ticks = count()
         self._patch = pytest.MonkeyPatch()
-        self._patch.setattr(pace, "perf_counter", lambda: next(ticks) * pace.SLICE)
+        self._patch.setattr(pace, "perf_counter", lambda: next(ticks) * pace.SLICE_SECONDS)
         self.names = count()
         self.fates = deque[Fate]()
         self.replicas: dict[int, Replica] = {}

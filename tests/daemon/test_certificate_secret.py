@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.patience import until
 from webhook.certificates import issuing
 from webhook.certificates.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
-from webhook.certificates.secret import ROTATE, SECRET, SERVED_BY, SETTLE, CertificateSecret, SecretPlace
+from webhook.certificates.secret import ROTATE, SECRET, SERVED_BY, SETTLE_SECONDS, CertificateSecret, SecretPlace
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.webhooks.registration import CRD, MUTATING, OURS, PART_OF, VALIDATING
 from webhook.kube.gvk import POD
@@ -81,7 +81,7 @@ class Cluster:
         finally:
             await self.check()
 
-    async def round(self, seconds=SETTLE):
+    async def round(self, seconds=SETTLE_SECONDS):
         """Everybody looks once, and time goes by."""
         steps = [await self.look(name) for name in list(self.replicas)]
         self.seconds += seconds
@@ -94,7 +94,7 @@ class Cluster:
         if bundle and (not self.bundles or self.bundles[-1][1] != bundle):
             self.bundles.append((self.seconds, bundle))
         ends = [since for since, _ in self.bundles[1:]] + [float("inf")]
-        believed = [b for (_, b), end in zip(self.bundles, ends, strict=True) if end > self.seconds - SETTLE]
+        believed = [b for (_, b), end in zip(self.bundles, ends, strict=True) if end > self.seconds - SETTLE_SECONDS]
         for name, (_, _, folder) in self.replicas.items():
             for trusted in believed:
                 assert signed(folder.certificate.read_bytes(), trusted), name
@@ -184,7 +184,7 @@ def test_the_old_authority_stays_for_a_replica_that_lags():
         for _ in range(6):
             for name in "ab":
                 await cluster.look(name)
-            cluster.seconds += SETTLE
+            cluster.seconds += SETTLE_SECONDS
         assert len(authorities(base64.b64decode((await cluster.secret())["data"]["ca.crt"]))) == 2
         await cluster.end("c")
         await cluster.round()
@@ -257,7 +257,7 @@ def test_a_key_that_stayed_beside_another_authority_signs_nothing():
         for _ in range(4):
             (step,) = [await cluster.replicas["a"][0].look(cluster.replicas["a"][1].reload)]
             assert step is Step.NOTHING
-            cluster.seconds += SETTLE
+            cluster.seconds += SETTLE_SECONDS
         assert (await cluster.secret())["data"] == theirs
         assert "has no ca.key of its ca.crt" in cluster.replicas["a"][0].detail
         cluster.bundles.clear()

@@ -187,7 +187,7 @@ def test_what_is_registered_follows(tmp_path, policies, mode):
 @pytest.mark.parametrize("mode", [QueueMode.NONE, QueueMode.EXTERNAL, QueueMode.EMBEDDED])
 def test_one_replica_says_what_is_registered(tmp_path, mode, monkeypatch):
     """Of two whose policies differ, as in an upgrade: the one that leads, and the other when that has ended."""
-    monkeypatch.setattr(webhooks, "EVERY", 0.05)
+    monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.05)
     for resource in ("services", "endpoints"):
         (tmp_path / resource).mkdir()
         text = RULES.replace("[jobs]", f"[{resource}]").replace("batch", "''")

@@ -15,7 +15,7 @@ from webhook.admission import pipeline
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.wire import parse
 from webhook.diagnostics import SourceError
-from webhook.policy.loading.lazy_bundle import SLICE, LazyBundle
+from webhook.policy.loading.lazy_bundle import PIECE, LazyBundle
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.compile_worker import pieces
@@ -237,7 +237,7 @@ def test_a_child_that_stops_in_the_middle_changes_nothing(folder, monkeypatch):
 
 def test_a_child_that_takes_for_ever_is_ended(folder, monkeypatch):
     """After its time it is killed, and nothing is left of it."""
-    monkeypatch.setattr("webhook.policy_reload.policies.PATIENCE", 0.5)
+    monkeypatch.setattr("webhook.policy_reload.policies.LOAD_SECONDS", 0.5)
     old, children = Policies.of(LazyBundle(), None), []
     start = asyncio.create_subprocess_exec
 
@@ -301,10 +301,10 @@ def test_nothing_at_all_is_a_set(folder):
 
 
 def test_pieces_are_small(tmp_path):
-    """No piece holds more than SLICE policies, and a large file's lines are sent once, not with every policy."""
-    text = "---\n".join(policy(f"p{i:03}") for i in range(SLICE + 5))
+    """No piece holds more than PIECE policies, and a large file's lines are sent once, not with every policy."""
+    text = "---\n".join(policy(f"p{i:03}") for i in range(PIECE + 5))
     (tmp_path / "all.yaml").write_text(text)
     found = [pickle.loads(piece) for piece in pieces([tmp_path], RULES.names)]
-    assert [len(piece) for piece in found[:-1]] == [SLICE, 5]
+    assert [len(piece) for piece in found[:-1]] == [PIECE, 5]
     assert sum(len(head.body) for piece in found[:-1] for head in piece) < 20 * len(text)
     assert found[-1].lines == {str(tmp_path / "all.yaml"): tuple(text.splitlines())}

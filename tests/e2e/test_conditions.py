@@ -14,7 +14,7 @@ from tests.e2e.sluice import POLICIES, Sluice, managed
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registration import Options, WebhookEndpoint, configurations
 from webhook.policy import load_bundle
-from webhook.policy.webhook_rules import LONGEST, registration
+from webhook.policy.webhook_rules import EXPRESSION_LIMIT, registration
 
 pytestmark = pytest.mark.cluster
 
@@ -137,7 +137,7 @@ def judged(sluice: Sluice) -> float:
     return sum(each.value for each in found if each.labels["resource"] == "workloads")
 
 
-@pytest.mark.parametrize(("length", "status"), [(LONGEST, 201), (LONGEST + 1, 422)])
+@pytest.mark.parametrize(("length", "status"), [(EXPRESSION_LIMIT, 201), (EXPRESSION_LIMIT + 1, 422)])
 def test_the_longest_condition_is_what_the_server_reads(kube: Client, length: int, status: int) -> None:
     """One code point more, and the API server refuses the webhook: such a condition is never registered."""
     webhook = {

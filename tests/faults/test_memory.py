@@ -15,7 +15,7 @@ from tests.faults.two_replicas import job_of, size
 from tests.server.serving import review
 from tests.server.wire import post
 from tests.shared import ROOT
-from webhook.server.body import MOST
+from webhook.server.body import MAX_LISTS_AND_MAPS
 
 LARGE, OTHERS = 256, 700
 """Connections that send a review of almost 8 MiB each, and others, with all of a head that they may send."""
@@ -48,7 +48,7 @@ def of_many_containers() -> bytes:
     job = job_of("team", "large", 1, 1.0)
     pod = job["spec"]["template"]["spec"]
     (first,) = pod["containers"]
-    count = MOST // 3 - 100
+    count = MAX_LISTS_AND_MAPS // 3 - 100
     each = ALMOST // count - len(json.dumps(first)) - len("-000000, ")
     pod["containers"] = [{**first, "image": "i" * each, "name": f"c-{number:06}"} for number in range(count)]
     return json.dumps(review(object=job)).encode()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cluster.small_cluster import queues
 from tests.journal.test_command import MINUTE, MONDAY, told
-from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
@@ -48,7 +48,7 @@ def live(folder: Path, *steps) -> QueueCore:
 def _lead(folder: Path, epoch: int, lease: str, steps) -> QueueCore:
     with closing(JournalWriter(folder / f"replica-{epoch}", clock=lambda: MONDAY / 1000)) as writer:
         decider = Decider(f"replica-{epoch}", epoch, Configured(), "sha256:0", lease)
-        core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
+        core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, HEADS_PER_CALL))
         for obj in queues("2"):
             core.heard(None, obj)
         for step in steps:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import queues
 from webhook.cli.group import cli
-from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.journal.journal import Decider, Journal
 from webhook.journal.users import UserHashes
 from webhook.journal.writer import JournalWriter
@@ -46,7 +46,7 @@ def journal(tmp_path):
     """The first job runs from noon to ten past, the second waits for it."""
     writer = JournalWriter(tmp_path / "journal")
     decider = Decider("replica-1", 1, Configured(), "sha256:0")
-    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
+    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, HEADS_PER_CALL))
     for obj in queues("2"):
         core.heard(None, obj)
     core.decide(MONDAY)
@@ -83,7 +83,9 @@ def test_show_tells_what_happened_in_order(journal):
 def test_show_names_users_or_their_hashes(tmp_path, hashes):
     """Who asked stands with the arrival; the line of the file says that names are hashed."""
     writer = JournalWriter(tmp_path, users=hashes)
-    core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: Decider("me", 1, Configured(), ""), BUDGET))
+    core = QueueCore(
+        rules_of(["kueue"]), journal=Journal(writer, lambda: Decider("me", 1, Configured(), ""), HEADS_PER_CALL)
+    )
     for obj in queues("2"):
         core.heard(None, obj)
     core.decide(MONDAY)
@@ -146,7 +148,7 @@ def test_a_workload_is_found_by_the_name_of_its_job(tmp_path, asked, found):
     """A Workload is named after its job; a job of another kind, or deleted and made again, may have the same name."""
     with closing(JournalWriter(tmp_path)) as writer:
         decider = Decider("replica-1", 1, Configured(), "sha256:0")
-        core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, BUDGET))
+        core = QueueCore(rules_of(["kueue"]), journal=Journal(writer, lambda: decider, HEADS_PER_CALL))
         for obj in (*queues("2"), *(told(f"{kind}-train-7-{end}", "5") for kind, end in JOBS)):
             core.heard(None, obj)
         core.decide(MONDAY)

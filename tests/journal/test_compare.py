@@ -13,7 +13,7 @@ from webhook.cli.group import cli
 from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS
 from webhook.cluster.api.view import View
 from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
-from webhook.cluster.core.queue_core import BUDGET, QueueCore
+from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider
 from webhook.journal.writer import JournalWriter
@@ -37,7 +37,9 @@ class Beside:
     def __init__(self, folder, cpu="2", **spec):
         self.folder, self.registry, self.now, self.known = folder, CollectorRegistry(), MONDAY, {}
         self.writer = JournalWriter(folder)
-        journal = ComparingJournal(self.writer, lambda: DECIDER, BUDGET, ComparisonMetrics(self.registry).record)
+        journal = ComparingJournal(
+            self.writer, lambda: DECIDER, HEADS_PER_CALL, ComparisonMetrics(self.registry).record
+        )
         self.core = QueueCore(rules_of(["kueue"]), journal=journal)
         for obj in queues(cpu, **spec):
             self.core.heard(None, obj)
@@ -168,9 +170,9 @@ def test_an_eviction_decided_a_moment_before_is_equal(tmp_path):
 
 def test_a_round_of_more_heads_than_one_call_takes_is_one_round(tmp_path):
     """Far more jobs wait than the core looks at in a call: each is decided about once, and none is `worse`."""
-    beside = Beside(tmp_path, str(2 * BUDGET))
+    beside = Beside(tmp_path, str(2 * HEADS_PER_CALL))
     kueue = BesideKueue(None, beside.core, lambda: beside.now)
-    names = [f"w{at:04}" for at in range(BUDGET + 100)]
+    names = [f"w{at:04}" for at in range(HEADS_PER_CALL + 100)]
     for name in names:
         beside.core.heard(None, told(name, "1"))
     for _ in range(2):
@@ -195,7 +197,7 @@ async def beside_kueue(store, folder, registry):
     writer = JournalWriter(folder)
     core = QueueCore(
         rules_of(["kueue"]),
-        journal=ComparingJournal(writer, lambda: DECIDER, BUDGET, ComparisonMetrics(registry).record),
+        journal=ComparingJournal(writer, lambda: DECIDER, HEADS_PER_CALL, ComparisonMetrics(registry).record),
     )
     box = []
     view = View(store, (*BUILT_IN, *QUEUE_KINDS), lambda *change: box[0].heard(*change))

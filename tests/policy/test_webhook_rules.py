@@ -18,7 +18,7 @@ from webhook.cel.lib.authorizer import Authorizer, AuthorizerDecision
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.jobs.kinds import KINDS
 from webhook.policy import load_bundle
-from webhook.policy.webhook_rules import LONGEST, registration
+from webhook.policy.webhook_rules import EXPRESSION_LIMIT, registration
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns"}, "spec": {"containers": []}}
 QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
@@ -350,5 +350,5 @@ def test_a_condition_that_is_too_long_is_left_out():
     few = "---".join(validating("true", extra=condition, name=f"p{i}") for i in range(3))
     many = "---".join(validating("true", extra=condition.replace("n'", f"{i}'"), name=f"p{i}") for i in range(120))
     (short,), (long,) = (registration(bundle(text).policies) for text in (few, many))
-    assert 0 < len(short.condition) <= LONGEST
+    assert 0 < len(short.condition) <= EXPRESSION_LIMIT
     assert (long.condition, len(long.policies)) == ("", 120)

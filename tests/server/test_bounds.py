@@ -12,7 +12,7 @@ from tests.shared import ROOT
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.documents import read
-from webhook.server.body import DEEPEST, MOST, read_json
+from webhook.server.body import DEEPEST, MAX_LISTS_AND_MAPS, read_json
 from webhook.server.limits import MIB, PAGE, STATE, VISIBILITY, WEBHOOK
 from webhook.server.responses import StatusError
 
@@ -214,7 +214,11 @@ def test_bodies_as_deep_as_we_can_write_are_read(opening, closing, blank):
 
 @pytest.mark.parametrize(
     "body",
-    [b"[" + b"[]," * MOST + b"[]]", b'{"kind":[' + b"{}," * MOST + b"{}]}", b"[" * 8_000_000],
+    [
+        b"[" + b"[]," * MAX_LISTS_AND_MAPS + b"[]]",
+        b'{"kind":[' + b"{}," * MAX_LISTS_AND_MAPS + b"{}]}",
+        b"[" * 8_000_000,
+    ],
     ids=["lists", "maps", "depth"],
 )
 def test_bodies_of_many_parts_are_not_parsed(body, monkeypatch):

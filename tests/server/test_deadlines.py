@@ -107,7 +107,7 @@ def test_a_ring_that_cannot_be_raised_is_not_reported(monkeypatch):
     reported = []
     monkeypatch.setattr(sys, "unraisablehook", reported.append)
     start_timer(3600)
-    monkeypatch.setattr(deadlines, "PATIENCE", 1)
+    monkeypatch.setattr(deadlines, "MAX_RINGS", 1)
 
     def run(_):
         Ending()
@@ -127,6 +127,6 @@ def test_nothing_else_is_interrupted():
     heard = []
     handler = signal.getsignal(signal.SIGVTALRM)
     signal.signal(signal.SIGVTALRM, lambda *given: (heard.append(1), handler(*given)))
-    while len(heard) < deadlines.PATIENCE + 5:
+    while len(heard) < deadlines.MAX_RINGS + 5:
         sum(range(1000))
     assert with_deadline(lambda _: Verdict(allowed=True))(None).allowed

@@ -24,7 +24,7 @@ from webhook.policy.loading.assemble import assemble
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
 from webhook.server.metrics import ServerMetrics
-from webhook.server.policy_measures import COUNTED, TIMED, PolicyMeasures
+from webhook.server.policy_measures import COUNTED_ONE_IN, TIMED_ONE_IN, PolicyMeasures
 
 ROOT = Path(webhook.__file__).parent
 
@@ -86,7 +86,7 @@ def test_one_review_of_some_is_measured_policy_by_policy():
     registry, times = CollectorRegistry(), PolicyMeasures()
     registry.register(times)
     policy = SimpleNamespace(name="a", mutating=True)
-    timers = [timer for _ in range(2 * TIMED) if (timer := times.watch()) is not None]
+    timers = [timer for _ in range(2 * TIMED_ONE_IN) if (timer := times.watch()) is not None]
     for timer in timers:
         timer.saw(policy, "matchConditions", 0, "true")
         timer.saw(policy, "mutations", 0, "changed")
@@ -130,7 +130,7 @@ def test_costs_are_those_that_the_budget_knows():
     """What is counted is just what the policy needs: with that limit it decides, with a unit less it does not."""
     registry, measures = CollectorRegistry(), PolicyMeasures()
     registry.register(measures)
-    (observer,) = (made for _ in range(COUNTED) if isinstance(made := measures.watch(), CostObserver))
+    (observer,) = (made for _ in range(COUNTED_ONE_IN) if isinstance(made := measures.watch(), CostObserver))
     assert reviewed("abc", observer)[1].allowed
     cost = measures.costs["p", False]
     assert registry.get_sample_value("sluice_policy_cost_units_sum", {"policy": "p"}) == cost.units

@@ -13,7 +13,7 @@ from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.health import HealthCondition
-from webhook.server.metrics import MOST, ServerMetrics
+from webhook.server.metrics import MAX_COMBINATIONS, ServerMetrics
 from webhook.setting_values import host_and_port
 
 
@@ -107,10 +107,10 @@ def test_addresses_are_read():
 def test_counting_made_up_resources_is_bounded():
     """A sender that names a new resource each time does not fill the memory; the sum stays right."""
     metrics = ServerMetrics()
-    for number in range(MOST + 500):
+    for number in range(MAX_COMBINATIONS + 500):
         metrics.reviewed("validate", "CREATE", f"made-up-{number}", "allowed")
     metrics.reviewed("validate", "CREATE", "made-up-0", "allowed")
-    assert len(metrics.reviews) == MOST + 1
+    assert len(metrics.reviews) == MAX_COMBINATIONS + 1
     assert metrics.reviews["validate", "CREATE", "other", "allowed"] == 500
     assert metrics.reviews["validate", "CREATE", "made-up-0", "allowed"] == 2
 

@@ -12,22 +12,22 @@ from typing import Final, Protocol
 
 from webhook.cel.types import Type
 
-MOST: Final = 2**64 - 1
+UNBOUNDED: Final = 2**64 - 1
 _BEYOND: Final = 10**15
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """At least `min` and at most `max` cost units, characters, elements or entries; `MOST` stands for no bound."""
+    """At least `min` and at most `max` cost units, characters, elements or entries; `UNBOUNDED` stands for no bound."""
 
     min: int
     max: int
 
     def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(min(self.min + other.min, MOST), min(self.max + other.max, MOST))
+        return Estimate(min(self.min + other.min, UNBOUNDED), min(self.max + other.max, UNBOUNDED))
 
     def __mul__(self, other: Estimate) -> Estimate:
-        return Estimate(min(self.min * other.min, MOST), min(self.max * other.max, MOST))
+        return Estimate(min(self.min * other.min, UNBOUNDED), min(self.max * other.max, UNBOUNDED))
 
     def __or__(self, other: Estimate) -> Estimate:
         """The range that covers both."""
@@ -50,7 +50,7 @@ class Estimate:
 
 def _scaled(count: int, factor: float) -> int:
     product = float(count) * factor
-    return min(math.ceil(product), MOST) if product < float(MOST) else MOST
+    return min(math.ceil(product), UNBOUNDED) if product < float(UNBOUNDED) else UNBOUNDED
 
 
 def fixed(count: int) -> Estimate:
@@ -60,7 +60,7 @@ def fixed(count: int) -> Estimate:
 
 NOTHING: Final = fixed(0)
 ONE: Final = fixed(1)
-UNKNOWN: Final = Estimate(0, MOST)
+UNKNOWN: Final = Estimate(0, UNBOUNDED)
 
 
 class Operand(Protocol):

@@ -36,7 +36,7 @@ ROTATE: Final = "sluice.dev/rotate"
 SIGNED_BY: Final = "sluice.dev/signed-by"
 SERVED_BY: Final = "served-by.sluice.dev/"
 """Prefix of the annotations by which replicas tell which leaf they serve."""
-EVERY: Final = 5.0
+LOOK_SECONDS: Final = 5.0
 REPAIR: Final = "delete it, and Sluice makes another"
 OTHER_RELEASE: Final = (
     f"if another release uses it, set tls.secret (--certificate-secret) to another name, else {REPAIR}"
@@ -46,7 +46,7 @@ NO_KEY: Final = (
     "has no ca.key of its ca.crt: the certificate was made elsewhere. Renew it there, "
     "or Sluice replaces CA and certificate in the last 30 days"
 )
-SETTLE: Final = 10.0
+SETTLE_SECONDS: Final = 10.0
 """Seconds in which API servers are expected to have seen a change of what they are to trust."""
 
 
@@ -124,7 +124,7 @@ class CertificateSecret:
     async def follow(self, reload: Callable[[], bool]) -> None:
         """Look at the Secret for ever; `reload` serves what the folder holds."""
         while True:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self.look(reload)
             except Conflict:
@@ -191,7 +191,7 @@ class CertificateSecret:
             held = self._issuer().first(self._place.names, self._clocks.now(), b"")
         if before.known:
             await before.learn(self._store, held.bundle)
-            await self._sleep(SETTLE)
+            await self._sleep(SETTLE_SECONDS)
         return held
 
     def _checked(self, held: Held) -> Held:
@@ -225,7 +225,7 @@ class CertificateSecret:
         """Return whether this bundle has stood in every place for long enough."""
         if not known or self._known is None or self._known[0] != bundle:
             self._known = (bundle, self._clocks.monotonic())
-        return self._clocks.monotonic() - self._known[1] >= SETTLE
+        return self._clocks.monotonic() - self._known[1] >= SETTLE_SECONDS
 
     async def _replicas(self) -> set[str]:
         """Return the annotations of all replicas: of the Pods of this release that have not ended, and this one's."""

@@ -13,7 +13,7 @@ from webhook.store.objects import Object
 
 log = logging.getLogger(__name__)
 
-AT_ONCE: Final = 8
+CONCURRENT_WRITES: Final = 8
 """The number of concurrent writes."""
 
 
@@ -25,7 +25,7 @@ class BackgroundWrites:
 
         `again` is called when another round is needed: to settle a write, or to decide anew on what has changed.
         """
-        self.in_flight, self._again, self._room = in_flight, again, asyncio.Semaphore(AT_ONCE)
+        self.in_flight, self._again, self._room = in_flight, again, asyncio.Semaphore(CONCURRENT_WRITES)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._error: BaseException | None = None
         self.unknown: dict[str, Object] = {}

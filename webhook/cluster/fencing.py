@@ -32,7 +32,7 @@ CATCH_UP: Final = 2.0
 """Seconds for the watch to deliver a new leader's own write; after that it lists."""
 CLAIMS: Final = 256
 """Workloads claimed in advance. A new leader has to write to all of them; fewer would need claims more often."""
-SOON: Final = 0.1
+SHORTEST_WAIT_SECONDS: Final = 0.1
 T = TypeVar("T")
 Claim = Callable[[Sequence[str]], Awaitable[bool]]
 
@@ -44,7 +44,7 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T:
             return await call()
         except Unavailable as error:
             log.warning("the API server is unavailable; retrying: %s", error)
-            await asyncio.sleep(max(SOON, error.after))
+            await asyncio.sleep(max(SHORTEST_WAIT_SECONDS, error.after))
 
 
 class Fence:

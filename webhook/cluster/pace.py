@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 Pass = Generator[None, None, T]
-SLICE: Final = 0.002
+SLICE_SECONDS: Final = 0.002
 """Seconds for which work may block the event loop."""
 CHUNK: Final = 500
 """Entries that are sorted, or processed, in one step."""
@@ -24,7 +24,7 @@ class Slice:
     """A share of time until work gives way; tasks that use the same one share it."""
 
     def __init__(self) -> None:
-        self._end = perf_counter() + SLICE
+        self._end = perf_counter() + SLICE_SECONDS
 
     async def give_way(self, rest: float = 0.0) -> None:
         """If the time is used up, sleep for `rest` seconds, then start another slice."""
@@ -32,7 +32,7 @@ class Slice:
         if perf_counter() >= end:
             await asyncio.sleep(rest)
             if self._end == end:  # no other task has started the next one
-                self._end = perf_counter() + SLICE
+                self._end = perf_counter() + SLICE_SECONDS
 
 
 async def in_slices(steps: Pass[T]) -> T:

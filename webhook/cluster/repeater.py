@@ -9,11 +9,11 @@ from typing import Final
 
 from webhook.cluster.api.writer import NotLeading
 
-EVERY: Final = 0.5
+REPEAT_SECONDS: Final = 0.5
 """Seconds until the work is repeated without a change."""
 SHORTEST: Final = 0.02
 """The shortest pause between two runs, in seconds."""
-LONGEST: Final = 1.0
+LONGEST_REST_SECONDS: Final = 1.0
 """The longest pause of a run that nobody waits for, in seconds."""
 REST: Final = 20
 """The pause before the next run, as a multiple of the last run's duration."""
@@ -48,9 +48,9 @@ class Repeater:
             except NotLeading:
                 return
             took = self._clock() - began
-            await asyncio.sleep(min(EVERY, max(SHORTEST, SHORT_REST * took)))
-            await waited(self._soon, min(LONGEST, (REST - SHORT_REST) * took))
-            await waited(self._news, EVERY)
+            await asyncio.sleep(min(REPEAT_SECONDS, max(SHORTEST, SHORT_REST * took)))
+            await waited(self._soon, min(LONGEST_REST_SECONDS, (REST - SHORT_REST) * took))
+            await waited(self._news, REPEAT_SECONDS)
 
 
 async def waited(event: asyncio.Event, seconds: float) -> bool:

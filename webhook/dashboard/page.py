@@ -14,7 +14,7 @@ from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.session import SessionView
 from webhook.dashboard.model.workloads import JobRef
 from webhook.dashboard.past.ended import Ended
-from webhook.dashboard.past.history import EVERY, Runs, Samples
+from webhook.dashboard.past.history import SAMPLE_SECONDS, Runs, Samples
 from webhook.dashboard.past.past import Past
 from webhook.dashboard.sources import Sources
 from webhook.dashboard.views.life import Lives
@@ -80,7 +80,7 @@ class Page:
     async def follow(self) -> None:
         """Look at the queues once a minute, for ever."""
         while True:
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(SAMPLE_SECONDS)
             await in_slices(self._samples.look(self._sources.state, self._sources.now()))
 
     async def close(self) -> None:

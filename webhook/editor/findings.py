@@ -11,10 +11,10 @@ from webhook.editor.workspace import Workspace
 from webhook.offline.files import Files
 from webhook.offline.lint.apply_rules import LintReport, lint
 from webhook.offline.lint.table import RULES
-from webhook.offline.lint.workers import ALONE
+from webhook.offline.lint.workers import ONE_POLICY_CODES
 from webhook.policy.loading.shipped import located
 
-WHOLE: Final = ALONE | {"BYP004", "BYP009", "MUT003", "MUT004", "QUE025", "REF001", "REF002", "REF007"}
+WHOLE: Final = ONE_POLICY_CODES | {"BYP004", "BYP009", "MUT003", "MUT004", "QUE025", "REF001", "REF002", "REF007"}
 """Codes of rules that run policies on objects, or compare all policies: `sluice lint` looks when a file is saved."""
 QUICK: Final = tuple(rule for rule in RULES if rule.code not in WHOLE)
 OF_ONE_FILE: Final = tuple(

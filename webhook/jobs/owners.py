@@ -17,7 +17,7 @@ from webhook.jobs.job import GroupKind
 from webhook.kube.condition_types import ADMITTED
 from webhook.kube.gvk import POD, gvk_of, split_api_version
 
-DEPTH: Final = 10
+MAX_OWNERS: Final = 10
 """The most owners followed upwards, as in Kueue."""
 
 Object = dict[str, Any]
@@ -63,7 +63,7 @@ def ancestors(obj: Object, namespace: str, owners: Owners) -> tuple[list[Object]
     Pods are left out but followed: a Spark driver creates its executors.
     """
     jobs: list[Object] = []
-    for _ in range(DEPTH):
+    for _ in range(MAX_OWNERS):
         reference = controller_of(obj)
         if reference is None or not (is_external(reference, owners) or _may_make(reference, obj)):
             break

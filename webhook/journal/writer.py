@@ -25,7 +25,7 @@ from webhook.journal.users import UserHashes
 log = logging.getLogger(__name__)
 
 SUFFIX: Final = ".jsonl.gz"
-WAITING: Final = 200_000
+MAX_WAITING_RECORDS: Final = 200_000
 """Records that may wait to be written; beyond that the file ends."""
 FLUSH_SECONDS: Final = 1.0
 """How much of the journal a crash may lose, in seconds."""
@@ -103,7 +103,7 @@ class JournalWriter:
         if self._began is None:
             self.dropped += len(records) if self._gap else 0
             return
-        if self._given - self._taken < WAITING:
+        if self._given - self._taken < MAX_WAITING_RECORDS:
             self._given += len(records)
             self._waiting.put(records)
         else:

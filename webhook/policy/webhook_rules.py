@@ -16,7 +16,7 @@ from webhook.policy.model import Policy
 
 FAIL: Final = "Fail"
 IGNORE: Final = "Ignore"
-LONGEST: Final = 100_000
+EXPRESSION_LIMIT: Final = 100_000
 """Code points of an expression that the API server's parser takes (cel-go, `ExpressionSizeCodePointLimit`)."""
 SUB_RESOURCE: Final = "request.?subResource.orValue('')"
 RESOURCE: Final = "(request.resource.group + '/' + request.resource.resource)"
@@ -171,7 +171,7 @@ def condition_of(policies: Sequence[Policy]) -> str:
         tests = [*_reach(policy.match), *(c.expression.text.strip() for c in policy.conditions)]
         parts.append(f"({' && '.join(map(_bracketed, tests))})")
     condition = " || ".join(dict.fromkeys(parts))
-    return condition if len(condition) <= LONGEST else ""
+    return condition if len(condition) <= EXPRESSION_LIMIT else ""
 
 
 def _always(policies: Sequence[Policy]) -> list[Policy]:

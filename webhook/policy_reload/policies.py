@@ -29,9 +29,9 @@ from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy_reload.compile_worker import END, FINDINGS, LENGTH
 from webhook.queue.rules import Rules
 
-PATIENCE: Final = 300.0
+LOAD_SECONDS: Final = 300.0
 """Seconds that the child may take: a thousand policies take it six, with a processor of its own."""
-IDLE: Final = 4
+REST: Final = 4
 """Taking over, and looking at the files, rests this many times as long as it works."""
 CALLS: Final = ("", "fail", "ignore")
 FEW: Final = 100
@@ -108,7 +108,7 @@ def load(paths: Iterable[Path], wanted: Configured = RULES) -> Policies:
             stdin=DEVNULL,
             capture_output=True,
             env=_environment(),
-            timeout=PATIENCE,
+            timeout=LOAD_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -139,7 +139,7 @@ async def fetch(paths: Iterable[Path], wanted: Configured, old: Policies) -> Pol
         )
         stack.push_async_callback(_end, child)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LOAD_SECONDS):
                 await _receive(child, lazy)
         except TimeoutError:
             raise LoaderError(_late()) from None
@@ -172,7 +172,7 @@ async def _receive(child: Process, lazy: LazyBundle) -> None:
             start = perf_counter()
             if _take(lazy, kind, data):
                 return
-            await asyncio.sleep(IDLE * (perf_counter() - start))
+            await asyncio.sleep(REST * (perf_counter() - start))
     except asyncio.IncompleteReadError:
         told = await child.stderr.read()
         raise LoaderError(_ended(await child.wait(), told)) from None
@@ -188,7 +188,7 @@ def _take(lazy: LazyBundle, kind: bytes, data: bytes) -> bool:
 
 
 def _late() -> str:
-    return f"the files were not loaded within {PATIENCE:g} s"
+    return f"the files were not loaded within {LOAD_SECONDS:g} s"
 
 
 def _ended(code: int, told: bytes) -> str:
@@ -215,7 +215,7 @@ async def paced(steps: Iterator[None]) -> None:
     """Take steps, and rest between them."""
     start = perf_counter()
     for _ in steps:
-        await asyncio.sleep(IDLE * (perf_counter() - start))
+        await asyncio.sleep(REST * (perf_counter() - start))
         start = perf_counter()
 
 

@@ -21,13 +21,13 @@ from typing import Final
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of
 from webhook.policy.queue_rules.configured import Configured
-from webhook.policy_reload.policies import IDLE, RULES, LoaderError, Policies, fetch, load, paced
+from webhook.policy_reload.policies import REST, RULES, LoaderError, Policies, fetch, load, paced
 
 log = logging.getLogger(__name__)
 
-EVERY: Final = 1.0
+LOOK_SECONDS: Final = 1.0
 """Seconds between two looks at the files, at least."""
-AGAIN: Final = 60.0
+RELOAD_SECONDS: Final = 60.0
 """Seconds after which files are loaded once more where not they failed, but the process that loads them."""
 REVIEWED: Final = 60.0
 """Seconds after which no review of a replaced set is under way: the API server waits thirty at most."""
@@ -68,10 +68,10 @@ class PolicyFiles:
         """The files and folders that are loaded."""
         return self._paths
 
-    async def follow(self, every: float = EVERY) -> None:
+    async def follow(self, every: float = LOOK_SECONDS) -> None:
         """Look for changes for ever: less often where looks take long, as a busy server is delayed by them."""
         while True:
-            await asyncio.sleep(max(every, IDLE * self._took))
+            await asyncio.sleep(max(every, REST * self._took))
             await self.look()
 
     async def look(self) -> bool:
@@ -106,7 +106,7 @@ class PolicyFiles:
         except SourceError as error:
             self._refuse(error.render())
         except (LoaderError, OSError) as error:
-            self._again = monotonic() + AGAIN
+            self._again = monotonic() + RELOAD_SECONDS
             self._refuse(str(error))
 
     async def _swap(self) -> bool:

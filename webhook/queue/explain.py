@@ -10,7 +10,7 @@ from webhook.queue.definitions import local_of
 from webhook.queue.flavors.search import Lack
 from webhook.queue.model import StopPolicy
 from webhook.queue.pending.queue import Entry, HeadVerdict, PendingQueue, Status
-from webhook.queue.quota.tree import MOST, Tree, TreeNode, Usage
+from webhook.queue.quota.tree import MAX_QUOTA, Tree, TreeNode, Usage
 from webhook.queue.rules import HeadOutcome
 from webhook.queue.state import State
 
@@ -275,7 +275,7 @@ def _limiting(state: State, node: TreeNode, column: int, free: int) -> TreeNode:
     tree, rules = node.tree, state.rules
     assert rules is not None
     for at, below in enumerate(node.path[:-1]):
-        left = MOST
+        left = MAX_QUOTA
         try:
             for cell in (tree.cells[each.base + column] for each in reversed(node.path[: at + 1])):
                 left = rules.available(cell, tree.usage[cell.at], left)

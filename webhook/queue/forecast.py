@@ -13,7 +13,7 @@ from typing import Final
 from webhook.queue.decisions import Admitted, Pending, Reason
 from webhook.queue.definitions import local_of
 from webhook.queue.explain import explain, jobs_ahead, no_run_time
-from webhook.queue.model import Snapshot, Workload
+from webhook.queue.model import LONGEST_RUN, Snapshot, Workload
 from webhook.queue.pending.queue import Entry, PendingQueue, Status
 from webhook.queue.report import SILENT, Reporter
 from webhook.queue.rules import Rules
@@ -32,10 +32,8 @@ class Bounds:
 
 ON_DEMAND: Final = Bounds()
 """For a request about one job that waits for the answer."""
-LATER: Final = 20
+JOBS_BEHIND: Final = 20
 """How many workloads behind it are part of a forecast: they may fit where it does not fit yet."""
-FAR: Final = 100 * 365 * 24 * 3_600 * 1000
-"""Milliseconds. A forecast does not look further ahead: an estimate has to be a date."""
 TOO_FAR: Final = "it is more than 100 years ahead"
 BEHIND_ANOTHER: Final = frozenset({Reason.NOT_CONSIDERED, Reason.BEHIND_HEAD})
 
@@ -86,7 +84,7 @@ def forecast(
     ahead = _ahead(state, queue, workload)
     if ahead >= most:
         return Start(None, jobs_ahead(ahead) if ahead else f"more than {bounds.jobs:,} jobs run in its cohort")
-    work = {entry.key: entry for each in queues for entry in each.first(each.heads(), min(most, ahead + LATER))}
+    work = {entry.key: entry for each in queues for entry in each.first(each.heads(), min(most, ahead + JOBS_BEHIND))}
     work |= {entry.key: entry for entry in held}
     facts = facts_at(state, queues, (entry for entry in work.values() if entry.key != workload.key))
     facts = replace(facts, workloads=(*facts.workloads, workload))
@@ -160,7 +158,7 @@ class _Forward(Witness):
 
     def _begin(self, now: int) -> None:
         """Schedule the end of running workloads; those being evicted have already stopped."""
-        time, self._until = self.time, now + FAR
+        time, self._until = self.time, now + LONGEST_RUN
         time.now = now
         time.state.bind(time.rules, now)
         for entry in list(time.state.entries.values()):

@@ -29,9 +29,10 @@ NOTHING: Final[Mapping[str, int]] = _Nothing()
 WEIGHT: Final = 10**9
 """The weight 1, the default."""
 BY_PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
-"""The reason of an eviction because pods were not ready in time; `requeue` says how long the workload waits."""
 BY_ADMISSION_CHECK: Final = "AdmissionCheck"
-"""The reason of an eviction that a check asked for."""
+"""Reasons of evictions: pods were not ready in time (`requeue` says how long the workload waits), or a check asked."""
+LONGEST_RUN: Final = 100 * 365 * 24 * 3_600_000
+"""Milliseconds. A longer run counts as this one, and no forecast looks further ahead: an estimate has to be a date."""
 
 
 class StopPolicy(StrEnum):

@@ -16,7 +16,7 @@ from webhook.server.responses import StatusError
 
 DEEPEST: Final = 254
 """Levels of lists and maps that orjson writes; what is deeper we could not hand on."""
-MOST: Final = 2**18
+MAX_LISTS_AND_MAPS: Final = 2**18
 """Lists and maps of one body. Each takes up to 30 times its bytes when it is parsed; a real object of 3 MiB has some
 tens of thousands. An opening bracket inside of a text counts as well: it is counted before anything is parsed."""
 SPARSE: Final = 24 * DEEPEST
@@ -95,8 +95,8 @@ def read_json(data: bytes | bytearray) -> Any:
     """Return the parsed body. Raises StatusError: 413 or 400, with a sentence that says what is wrong."""
     if not data:
         raise StatusError("the body is empty")
-    if len(data) > MOST and _brackets(data) > MOST:
-        raise StatusError(f"the body has more than {MOST} lists and maps", 413, "too_large")
+    if len(data) > MAX_LISTS_AND_MAPS and _brackets(data) > MAX_LISTS_AND_MAPS:
+        raise StatusError(f"the body has more than {MAX_LISTS_AND_MAPS} lists and maps", 413, "too_large")
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -21,9 +21,9 @@ from webhook.server.limits import Limits
 
 Review = Callable[..., Verdict | NeedsFacts]
 
-TICK: Final = 0.05
+RING_SECONDS: Final = 0.05
 """Seconds of processor time between two rings."""
-PATIENCE: Final = 20
+MAX_RINGS: Final = 20
 """So many rings a review may outlast; each further one ends the expression that is evaluated then."""
 _left = [0]
 """Rings until the review that runs is interrupted; 0 while none runs."""
@@ -45,7 +45,7 @@ def with_deadline(review: Review) -> Review:
     """Return the review, to be interrupted where it takes too long. Calls raise Interrupted outside of expressions."""
 
     def run(request: object) -> Verdict | NeedsFacts:
-        _left[0] = PATIENCE
+        _left[0] = MAX_RINGS
         try:
             return review(request)
         finally:
@@ -54,7 +54,7 @@ def with_deadline(review: Review) -> Review:
     return run
 
 
-def start_timer(tick: float = TICK) -> None:
+def start_timer(tick: float = RING_SECONDS) -> None:
     """Start the timer. Only the main thread can, and only what it reviews is interrupted."""
     if sys.unraisablehook is not _unraisable:
         _report[0], sys.unraisablehook = sys.unraisablehook, _unraisable
@@ -74,7 +74,9 @@ def _ring(*_: object) -> None:
     if _left[0] > 1:
         _left[0] -= 1
     elif _left[0]:
-        raise Interrupted(f"operation interrupted: the review took more than {TICK * PATIENCE:g} s of processor time")
+        raise Interrupted(
+            f"operation interrupted: the review took more than {RING_SECONDS * MAX_RINGS:g} s of processor time"
+        )
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:

@@ -15,7 +15,7 @@ from webhook.admission.verdict import Verdict
 BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Seconds. Most answers take a fraction of a millisecond; 10 s is the API server's own default limit."""
 
-MOST: Final = 2000
+MAX_COMBINATIONS: Final = 2000
 """Combinations of labels that are counted each by itself: a sender of made-up resources cannot fill the memory."""
 
 
@@ -51,9 +51,9 @@ class ServerMetrics(Collector):
         self.in_flight = 0
 
     def reviewed(self, webhook: str, operation: str, resource: str, outcome: str) -> None:
-        """Count an answer; beyond MOST combinations new resources are counted together, as `other`."""
+        """Count an answer; beyond MAX_COMBINATIONS new resources are counted together, as `other`."""
         labels = (webhook, operation, resource, outcome)
-        if len(self.reviews) >= MOST and labels not in self.reviews:
+        if len(self.reviews) >= MAX_COMBINATIONS and labels not in self.reviews:
             labels = (webhook, operation, "other", outcome)
         self.reviews[labels] += 1
 

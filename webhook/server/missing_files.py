@@ -13,7 +13,7 @@ from webhook.server.not_ready import waiting
 
 log = logging.getLogger(__name__)
 
-EVERY: Final = 0.5
+LOOK_SECONDS: Final = 0.5
 """Seconds between two looks."""
 
 
@@ -28,7 +28,7 @@ async def wait_for(paths: Sequence[Path], address: str, stop: asyncio.Event) -> 
     async with waiting(address, "policies", lambda: _missing(paths)):
         while _missing(paths) and not stop.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), EVERY)
+                await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
 
 
 def _missing(paths: Sequence[Path]) -> str:

@@ -17,9 +17,9 @@ from prometheus_client.registry import Collector
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.model import Policy
 
-TIMED: Final = 64
+TIMED_ONE_IN: Final = 64
 """One review in so many is timed."""
-COUNTED: Final = 1024
+COUNTED_ONE_IN: Final = 1024
 """Of one review in so many the costs are counted: each expression is evaluated once more, by the interpreter."""
 PolicyKey = tuple[str, bool]
 """Name of a policy, and whether it changes objects."""
@@ -90,20 +90,20 @@ class PolicyMeasures(Collector):
         self._reviews = 0
 
     def watch(self) -> Observer | None:
-        """Return the observer of the next review, or None: one in TIMED is timed, one in COUNTED is counted instead."""
+        """Return the observer of the next review, or None: some are timed, fewer counted."""
         self._reviews += 1
-        if self._reviews % TIMED:
+        if self._reviews % TIMED_ONE_IN:
             return None
-        return ReviewTimer(self.times) if self._reviews % COUNTED else CostCounter(self.costs)
+        return ReviewTimer(self.times) if self._reviews % COUNTED_ONE_IN else CostCounter(self.costs)
 
     def collect(self) -> Iterator[Metric]:
         """Yield all families, for a registry."""
-        words = f"Time of the policy's expressions, measured in one review of {TIMED}."
+        words = f"Time of the policy's expressions, measured in one review of {TIMED_ONE_IN}."
         times = SummaryMetricFamily("sluice_policy_duration_seconds", words, labels=["policy"])
         for name, (reviews, seconds) in _sums({k: (t.reviews, t.seconds) for k, t in self.times.items()}).items():
             times.add_metric([name], int(reviews), seconds)
         yield times
-        words = f"CEL cost units of the policy's expressions on one object, counted in one review of {COUNTED}."
+        words = f"CEL cost units of the policy's expressions on one object, counted in one review of {COUNTED_ONE_IN}."
         costs = SummaryMetricFamily("sluice_policy_cost_units", words, labels=["policy"])
         for name, (count, units) in _sums({k: (c.evaluations, c.units) for k, c in self.costs.items()}).items():
             costs.add_metric([name], int(count), units)

@@ -13,11 +13,11 @@ from typing import Final
 
 from webhook.server.health import HealthCondition
 
-EVERY: Final = 10.0
+CALL_SECONDS: Final = 10.0
 """Seconds between two calls."""
-AGAIN: Final = 0.5
+RETRY_SECONDS: Final = 0.5
 """Seconds until the next call where none has succeeded yet."""
-SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 5.0
 """How long a call may take."""
 _REQUEST: Final = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _ANY: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a port on all addresses is called
@@ -44,12 +44,12 @@ class SelfCall:
         succeeded = False
         while True:
             succeeded = await self.look(host, port) or succeeded
-            await asyncio.sleep(EVERY if succeeded and not self.problem else AGAIN)
+            await asyncio.sleep(CALL_SECONDS if succeeded and not self.problem else RETRY_SECONDS)
 
     async def look(self, host: str, port: int) -> bool:
         """Call once; say whether that succeeded."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 await _call(_ANY.get(host, host), port, self._trust())
         except ssl.SSLCertVerificationError as error:
             self.problem = f"the served certificate is not trusted by ca.crt: {error.verify_message}"

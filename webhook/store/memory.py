@@ -71,7 +71,11 @@ class MemoryStore:
         return Scopes.of(self._objects.get(_DEFINITION, {}).values()).scope(gvk)
 
     async def list(
-        self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
+        self,
+        gvk: GroupVersionKind,
+        namespace: str | None = None,
+        labels: Labels = ALL,
+        fields: Labels = ALL,
     ) -> Listing:
         """Return the objects of a kind that have `labels` and `fields`, sorted by namespace and name."""
         kept = self._objects.get(_kind(gvk), {})

@@ -55,7 +55,11 @@ class ObjectStore(Protocol):
         """Return the scope of a kind, None where objects of this kind and version cannot be stored here."""
 
     async def list(
-        self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
+        self,
+        gvk: GroupVersionKind,
+        namespace: str | None = None,
+        labels: Labels = ALL,
+        fields: Labels = ALL,
     ) -> Listing:
         """List the objects of a kind that have `labels`, in one namespace or in all; a consistent read, never a cache.
 

@@ -19,7 +19,7 @@ from webhook.tls.validity import expiry
 
 log = logging.getLogger(__name__)
 
-EVERY: Final = 10.0
+CHECK_SECONDS: Final = 10.0
 """Seconds between two checks of the files."""
 _Digests = tuple[bytes, ...]
 _NOTHING: Final[_Digests] = ()
@@ -67,7 +67,7 @@ class ServingCertificate:
         self.problem, self._failed = "", _NOTHING
         return True
 
-    async def follow(self, every: float = EVERY) -> None:
+    async def follow(self, every: float = CHECK_SECONDS) -> None:
         """Check for changes every `every` seconds, for ever, and log them."""
         while True:
             await asyncio.sleep(every)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.patience import until
 from webhook.cluster.api import event_recorder
-from webhook.cluster.api.event_recorder import AGAIN, EVENT, EventRecorder
+from webhook.cluster.api.event_recorder import EVENT, NEW_SERIES_AFTER, EventRecorder
 from webhook.store.memory import MemoryStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -64,7 +64,7 @@ def test_the_same_sentence_is_told_once():
 
 
 def test_after_a_minute_there_is_a_new_event():
-    rows = written([("took a", SOON), ("took b", SOON + AGAIN)], [1, 1])
+    rows = written([("took a", SOON), ("took b", SOON + NEW_SERIES_AFTER)], [1, 1])
     assert {row["message"] for row in rows} == {"took a", "took b"}
 
 
@@ -76,7 +76,7 @@ def test_an_object_that_has_changed_has_a_new_event():
 
 def test_one_that_is_dropped_is_told_when_it_happens_again(monkeypatch):
     """It is not taken for one that was written."""
-    monkeypatch.setattr(event_recorder, "MOST", 3)
+    monkeypatch.setattr(event_recorder, "MAX_WAITING_EVENTS", 3)
 
     async def go():
         store = MemoryStore()

@@ -21,7 +21,7 @@ from webhook.cluster.core.explanations import Explainer
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.cluster.pace import Pass
-from webhook.cluster.workloads.upkeep import AGAIN, Upkeep
+from webhook.cluster.workloads.upkeep import REWRITE_MS, Upkeep
 from webhook.kube.conditions import find
 from webhook.queue.decisions import Pending, PendingPlace, Reason, Shortage
 from webhook.queue.explain import Gathered, pending
@@ -126,7 +126,7 @@ def test_new_numbers_come_later_but_come():
     """A message with other numbers is held back for a minute, and then written though nothing else happens."""
 
     async def go():
-        store, clock, core = MemoryStore(), [10 * AGAIN], Core()
+        store, clock, core = MemoryStore(), [10 * REWRITE_MS], Core()
         view = View(store, QUEUE_KINDS)
         head = {"apiVersion": WORKLOAD.api_version, "kind": "Workload"}
         for obj in queues():
@@ -145,7 +145,7 @@ def test_new_numbers_come_later_but_come():
             (0, 1, "3 free"),
             (500, 2, "2 free"),
             (500, 2, ""),
-            (AGAIN, 2, ""),
+            (REWRITE_MS, 2, ""),
             (500, 2, ""),
         ):
             clock[0] += later

@@ -138,7 +138,7 @@ def test_a_child_of_a_job_that_is_not_admitted_stays_suspended():
 
 def test_a_pod_that_kueue_gated_gives_its_quota_back_at_its_end(monkeypatch):
     """It is not ours to hold or delete; its Workload ends with it."""
-    monkeypatch.setattr("webhook.cluster.jobs.reconciler.LATER", 0.1)
+    monkeypatch.setattr("webhook.cluster.jobs.reconciler.AFTER_REFUSAL_SECONDS", 0.1)
 
     async def go():
         async with small_cluster(*queues("1")) as w:

@@ -15,7 +15,7 @@ from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.metrics import QueueMetrics
-from webhook.cluster.queues.status import MOST, QueueCount, status_of, tally, with_share
+from webhook.cluster.queues.status import INFINITE_SHARE, QueueCount, status_of, tally, with_share
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.quota.shares import CurrentShares
 from webhook.store.objects import merge
@@ -53,7 +53,7 @@ def test_without_fair_sharing_there_are_none():
     assert core.shares() is None
 
 
-@pytest.mark.parametrize(("share", "shown"), [(0.0, 0), (124.2, 125), (math.inf, MOST)])
+@pytest.mark.parametrize(("share", "shown"), [(0.0, 0), (124.2, 125), (math.inf, INFINITE_SHARE)])
 def test_the_status_has_it_rounded_up(share, shown):
     """Infinite is the largest number of its type; the same share again is no change."""
     status = status_of({"metadata": {}}, QueueCount("cq", share=share), NOW, None, local=False)

@@ -6,7 +6,7 @@ import pytest
 
 from webhook.api.crds.definitions import Webhook, definitions
 from webhook.cluster.api.kinds import FLAVOR
-from webhook.cluster.webhooks.crds import KEPT, apply, guards, migrate
+from webhook.cluster.webhooks.crds import KEEPS_CRDS, apply, guards, migrate
 from webhook.cluster.webhooks.registration import CRD
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import NotFound, Refused
@@ -108,7 +108,7 @@ def test_a_crd_of_a_kueue_is_taken_over():
         store = MemoryStore()
         await left_by_kueue(store)
         done = {outcome.name: outcome.told for outcome in await apply(store, definitions(Webhook()), take_over=True)}
-        return done, await store.get(CRD, NAME), [await store.get(gvk_of(g), KEPT) for g in guards()]
+        return done, await store.get(CRD, NAME), [await store.get(gvk_of(g), KEEPS_CRDS) for g in guards()]
 
     done, found, (policy, binding) = asyncio.run(go())
     assert done[NAME] == "taken over from the Helm release kueue"
@@ -118,7 +118,7 @@ def test_a_crd_of_a_kueue_is_taken_over():
     client = found["spec"]["conversion"]["webhook"]["clientConfig"]
     assert client == Webhook().client_config()
     assert policy["spec"]["matchConstraints"]["resourceRules"][0]["operations"] == ["DELETE"]
-    assert binding["spec"]["policyName"] == KEPT
+    assert binding["spec"]["policyName"] == KEEPS_CRDS
 
 
 def test_what_sluice_cannot_read_is_not_taken_over():

@@ -18,7 +18,7 @@ from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.cluster.pace import CHUNK
 from webhook.cluster.workloads import upkeep
-from webhook.cluster.workloads.upkeep import AGAIN, TURN, Upkeep
+from webhook.cluster.workloads.upkeep import REWRITE_MS, TURN, Upkeep
 from webhook.kube.conditions import conditions_of, find
 from webhook.kube.gvk import gvk_of
 from webhook.queue.decisions import Pending, PendingPlace, Reason
@@ -31,7 +31,7 @@ class Stage:
     """Upkeep over a store, with a clock that stands still and explanations as they are set."""
 
     def __init__(self, retention: Retention | None = None) -> None:
-        self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * AGAIN, 0
+        self.store, self.told, self.now, self.writes = MemoryStore(), {}, 10 * REWRITE_MS, 0
         self.took, self.in_flight = 0, WritesInFlight()
         self.reasons: dict[str, Reason] = {}
         self._patch, self.error = self.store.patch, None
@@ -193,7 +193,7 @@ def test_messages_have_turns_and_reasons_have_none():
             writes.append(stage.writes - before)
 
         await run(0, stage.tell(20, "3 free"))
-        await run(AGAIN, stage.tell(20, "2 free"))
+        await run(REWRITE_MS, stage.tell(20, "2 free"))
         for _ in range(3):
             await run(TURN)
         await run(30 * TURN)
@@ -223,7 +223,7 @@ def test_those_that_wait_for_a_turn_no_longer_take_none(leave):
         stage = Stage()
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(30)))
         await stage.run(told_apart(stage, range(30), "3 free"))
-        stage.now += AGAIN
+        stage.now += REWRITE_MS
         await stage.run(told_apart(stage, range(30), "2 free"))  # the first has its turn
         gone, mirror = range(1, 29), stage.view.mirror(WORKLOAD)
         if leave in ("deleted", "admitted"):
@@ -258,7 +258,7 @@ def test_a_turn_that_was_not_used_is_not_kept():
         stage, writes = Stage(), []
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
         await stage.run(told_apart(stage, range(20), "3 free"))
-        stage.now += AGAIN
+        stage.now += REWRITE_MS
         await stage.run(told_apart(stage, range(20), "2 free"))
         await stage.run(told_apart(stage, range(1, 20), "3 free"))
         stage.now += 30 * TURN
@@ -271,7 +271,7 @@ def test_a_turn_that_was_not_used_is_not_kept():
     assert asyncio.run(go()) == [0, 1]
 
 
-@pytest.mark.parametrize(("later", "again"), [(AGAIN - 1, 0), (AGAIN, 20), (AGAIN + 3 * TURN, 3)])
+@pytest.mark.parametrize(("later", "again"), [(REWRITE_MS - 1, 0), (REWRITE_MS, 20), (REWRITE_MS + 3 * TURN, 3)])
 def test_a_status_is_not_made_where_it_may_not_be_written(monkeypatch, later, again):
     """Of messages that were written less than a minute ago, or wait in line; those whose turn it is are made then."""
 
@@ -280,10 +280,10 @@ def test_a_status_is_not_made_where_it_may_not_be_written(monkeypatch, later, ag
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
         await stage.run(told_apart(stage, range(20), "3 free"))
         status_of = upkeep.pending_status.status_of
-        if later > AGAIN:
-            stage.now += AGAIN
+        if later > REWRITE_MS:
+            stage.now += REWRITE_MS
             await stage.run(told_apart(stage, range(20), "2 free"))  # one has its turn, the others are in line
-            stage.now -= AGAIN
+            stage.now -= REWRITE_MS
         monkeypatch.setattr(upkeep.pending_status, "status_of", lambda *args: made.append(1) or status_of(*args))
         stage.now += later
         await stage.run(told_apart(stage, range(20), "1 free"))
@@ -300,9 +300,9 @@ def test_the_time_without_the_lead_gives_no_turns(is_lost_in_a_turn):
         stage = Stage()
         await stage.create(*THERE[:4], *(waiting(f"w-{n}", "l-1") for n in range(20)))
         await stage.run(told_apart(stage, range(20), "3 free"))
-        stage.now += AGAIN
+        stage.now += REWRITE_MS
         await stage.run(told_apart(stage, range(20), "2 free"))
-        stage.now += 60 * AGAIN
+        stage.now += 60 * REWRITE_MS
         if is_lost_in_a_turn:
             stage.error = NotLeading()
             with pytest.raises(NotLeading):
@@ -323,7 +323,7 @@ def test_a_status_that_is_refused_is_tried_once_a_minute():
         stage, writes = Stage(), []
         await stage.create(*THERE[:4], waiting("w-0", "l-1"))
         stage.error = Refused("forbidden", 403)
-        for after, keys in ((0, stage.tell(1, "3 free")), (1, ()), (AGAIN - 1, ()), (1, ())):
+        for after, keys in ((0, stage.tell(1, "3 free")), (1, ()), (REWRITE_MS - 1, ()), (1, ())):
             stage.now += after
             await stage.run(keys)
             writes.append(stage.writes)

@@ -8,7 +8,7 @@ from tests.journal.days import MINUTE, MONDAY, TAKEOVER, finished, held, live
 from tests.journal.test_command import told
 from webhook.cluster.pace import at_once
 from webhook.dashboard.past.ended import Ended
-from webhook.dashboard.past.history import SHOWN, Runs, Samples
+from webhook.dashboard.past.history import SHOWN_POINTS, Runs, Samples
 from webhook.dashboard.past.past import Past
 
 FULL = [(0,), (1, told("first", "2")), (2, held("first", "2", 1))]
@@ -41,10 +41,10 @@ def test_a_line_begins_as_things_stood_then(tmp_path, steps, minute, points):
 
 def test_the_last_of_many_points_is_shown(tmp_path):
     """A job comes every six minutes; of more points than can be seen the last one stays."""
-    core = live(tmp_path, (0,), *((6 * number, told(f"big-{number}", "5")) for number in range(1, SHOWN + 102)))
+    core = live(tmp_path, (0,), *((6 * number, told(f"big-{number}", "5")) for number in range(1, SHOWN_POINTS + 102)))
     _, _, points = history(core, tmp_path / "replica-1", 0)
-    assert len(points) <= SHOWN + 1
-    assert points[-1][2] == SHOWN + 101
+    assert len(points) <= SHOWN_POINTS + 1
+    assert points[-1][2] == SHOWN_POINTS + 101
 
 
 def seen(core, *minutes):

@@ -10,7 +10,7 @@ from tests.daemon.serving import policies  # noqa: F401 - a fixture
 from tests.dashboard.serving import FLAVOR, cluster_queue, local_queue, namespace, reading, workload
 from tests.patience import until
 from webhook.config import PageMode
-from webhook.dashboard.web.access import LASTS, Access, PageReader, Sessions
+from webhook.dashboard.web.access import SESSION_SECONDS, Access, PageReader, Sessions
 from webhook.store.errors import Unavailable
 from webhook.store.memory import MemoryStore
 
@@ -178,7 +178,7 @@ def test_rights_are_asked_once_and_for_all_where_they_can_be(tmp_path, policies)
 
 @pytest.mark.parametrize(
     "later, known",
-    [(0.0, True), (LASTS - 1, True), (LASTS + 1, False)],
+    [(0.0, True), (SESSION_SECONDS - 1, True), (SESSION_SECONDS + 1, False)],
     ids=["at once", "within the hour", "behind it"],
 )
 def test_a_session_ends(later, known):

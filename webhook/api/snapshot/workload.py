@@ -52,7 +52,7 @@ from webhook.queue.model import (
 )
 
 Object = Mapping[str, Any]
-MOST: Final = 10_000
+REMEMBERED_POD_SETS: Final = 10_000
 """So many different texts of pod sets are remembered."""
 USER: Final = "sluice.dev/user"
 ARRIVAL: Final = "sluice.dev/arrival"
@@ -211,7 +211,7 @@ def _pods(obj: Object, namespace: str, done: Mapping[str, int], around: Surround
     refused = unsupported.reason_of_pod_sets(obj, around.settings.feature_gates) or problem_of(specs, ranges)
     pods = Pods(sets, validity.problem_of_workload(obj), refused)
     if key is not None:
-        if len(around.known) >= MOST:
+        if len(around.known) >= REMEMBERED_POD_SETS:
             around.known.clear()
         around.known[key] = pods
     return pods

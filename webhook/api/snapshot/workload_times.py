@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from webhook.kube.condition_types import ADMITTED, PODS_READY, WAIT_FOR_RECOVERY
 from webhook.kube.times import milliseconds
-from webhook.queue.model import Admission
+from webhook.queue.model import LONGEST_RUN, Admission
 
 Object = Mapping[str, Any]
 RUN_TIME: Final = "sluice.dev/run-time-seconds"
-LONGEST_RUN: Final = 100 * 365 * 24 * 3_600
-"""Seconds. A longer run time counts as this one: an estimate with it has to be a date."""
 
 
 def deadline_of(obj: Object) -> int:
@@ -67,7 +65,7 @@ def run_time(spec: Object, annotations: Mapping[str, str]) -> int | None:
     """Return how long a workload runs (milliseconds): as its annotation says, or at most; None if nothing says so."""
     seconds = annotations.get(RUN_TIME, "")
     if seconds.isascii() and seconds.isdigit():
-        digits = seconds.lstrip("0")[: len(str(LONGEST_RUN)) + 1]  # an annotation has room for 250,000
-        return min(int(digits or "0"), LONGEST_RUN) * 1000
+        digits = seconds.lstrip("0")[: len(str(LONGEST_RUN))]  # an annotation has room for 250,000
+        return min(int(digits or "0") * 1000, LONGEST_RUN)
     limit = spec.get("maximumExecutionTimeSeconds")
     return int(limit) * 1000 if limit else None

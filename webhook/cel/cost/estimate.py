@@ -16,7 +16,7 @@ from webhook.cel.cost.sizes import HIDDEN, Entries, SizedOperand, Sizes
 from webhook.cel.env import Env
 from webhook.cel.lib import estimates
 from webhook.cel.overloads import Overload
-from webhook.cel.ranges import MOST, NOTHING, ONE, UNKNOWN, Charge, Estimate, Sizer, fixed
+from webhook.cel.ranges import NOTHING, ONE, UNBOUNDED, UNKNOWN, Charge, Estimate, Sizer, fixed
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Literal, Node, Select
 from webhook.cel.types import TypeKind
 
@@ -24,7 +24,7 @@ _LIST, _MAP, _OBJECT = fixed(estimates.LIST_BASE), fixed(estimates.MAP_BASE), fi
 _SELECTED: Final = (TypeKind.MAP, TypeKind.OBJECT, TypeKind.PARAM)
 _ADDED: Final = frozenset({"add_string", "add_bytes", "add_list"})
 _INDEXED: Final = {"index_list": "@items", "index_map": "@values"}
-_EMPTY: Final = Estimate(MOST, 0)
+_EMPTY: Final = Estimate(UNBOUNDED, 0)
 
 
 @dataclass(slots=True)

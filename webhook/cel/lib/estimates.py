@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.cel.ranges import MOST, NOTHING, ONE, Bound, Charge, Estimate, Operand, fixed
+from webhook.cel.ranges import NOTHING, ONE, UNBOUNDED, Bound, Charge, Estimate, Operand, fixed
 from webhook.cel.types import BYTES, STRING, TypeKind
 
 STRING_FACTOR: Final = 0.1
@@ -92,10 +92,10 @@ def walked(operands: Operands) -> Charge:
 def _replacements(size: int, old: int, new: int, *, most: bool) -> tuple[int, int]:
     """How often a replacement may stand in the result, and how many characters stay, at most or at least."""
     if old == 0:
-        return min(size + 1, MOST), size
+        return min(size + 1, UNBOUNDED), size
     if (new <= old) if most else (old <= new):
         return 0, size
-    return min(math.ceil(float(size) / float(old)), MOST), 0
+    return min(math.ceil(float(size) / float(old)), UNBOUNDED), 0
 
 
 def replaced(operands: Operands) -> Charge:
@@ -142,7 +142,7 @@ def sliced(operands: Operands) -> Charge:
 
 def ranged(operands: Operands) -> Charge:
     """As many numbers as a literal says."""
-    return allocated(1, fixed(_whole(operands[0], MOST)))
+    return allocated(1, fixed(_whole(operands[0], UNBOUNDED)))
 
 
 def copied(operands: Operands) -> Charge:
@@ -152,7 +152,7 @@ def copied(operands: Operands) -> Charge:
 
 def flattened(operands: Operands) -> Charge:
     """A list, for each level that is taken apart."""
-    return allocated(float(_whole(operands[1], MOST) if len(operands) > 1 else 1), operands[0].known)
+    return allocated(float(_whole(operands[1], UNBOUNDED) if len(operands) > 1 else 1), operands[0].known)
 
 
 def self_compared(argument: int, texts: bool) -> Bound:

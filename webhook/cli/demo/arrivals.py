@@ -15,11 +15,11 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.store.objects import Object, ObjectStore, merge
 
 ARTICLE: Final = "003-kueue-two-teams"
-EVERY: Final = 3.0
+ARRIVAL_SECONDS: Final = 3.0
 """Seconds between two jobs."""
 RUNS: Final = 20
 """Seconds that each runs, and says that it will: so there are estimates."""
-MOST: Final = 6
+MAX_PENDING: Final = 6
 """Jobs that wait at a time; more would wait for ever."""
 
 
@@ -33,6 +33,6 @@ async def arrive(front: Front, store: ObjectStore, jobs: Iterable[Object]) -> No
     """Send the jobs in turn, until cancelled."""
     for job in cycle(jobs):
         states = [workload_state(workload)[0] for workload in (await store.list(WORKLOAD)).items]
-        if states.count(PENDING) < MOST:
+        if states.count(PENDING) < MAX_PENDING:
             await front.create(job)
-        await asyncio.sleep(EVERY)
+        await asyncio.sleep(ARRIVAL_SECONDS)

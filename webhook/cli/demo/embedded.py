@@ -35,13 +35,13 @@ from webhook.store.memory import MemoryStore
 from webhook.store.objects import Object, key_of, uid_of
 from webhook.tls.folder import Folder
 
-PATIENCE: Final = 30.0
+END_SECONDS: Final = 30.0
 """Seconds after the last manifest until `--once` gives up waiting for jobs that were admitted."""
 DECIDED: Final = 10.0
 """Seconds in which the core decides about a job that was sent."""
 QUIET: Final = 1.5
 """Seconds without a start or an end, of a loop that ran meanwhile, after which nothing more is expected."""
-SOON: Final = 3.0
+START_SECONDS: Final = 3.0
 """Seconds in which jobs start, where their end is not waited for."""
 TURN: Final = 0.1
 """Seconds between two looks whether anything starts or ends."""
@@ -157,7 +157,7 @@ class EmbeddedRun:
 
     async def _settle(self, stop: asyncio.Event, *, to_their_end: bool) -> None:
         """Run until no job starts or ends any more, or until Ctrl-C; or only until they start, within some seconds."""
-        quiet, deadline = 0.0, monotonic() + (PATIENCE if to_their_end else SOON)
+        quiet, deadline = 0.0, monotonic() + (END_SECONDS if to_their_end else START_SECONDS)
         while not stop.is_set() and monotonic() < deadline and quiet < QUIET:
             before = self.lives.marks()
             with contextlib.suppress(TimeoutError):

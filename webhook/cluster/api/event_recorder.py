@@ -28,12 +28,12 @@ EVENT: Final = GroupVersionKind("", "v1", "Event")
 SOURCE: Final = "sluice"
 NOTE_LIMIT: Final = 1024
 """The longest message that the API server accepts, in characters."""
-MOST: Final = 1000
+MAX_WAITING_EVENTS: Final = 1000
 """Size of the queue of Events to be written."""
 REST: Final = 4
 """The pause after a write of an Event, as a multiple of the time that the write took."""
-REMEMBERED: Final = 4096
-AGAIN: Final = timedelta(minutes=1)
+REMEMBERED_EVENTS: Final = 4096
+NEW_SERIES_AFTER: Final = timedelta(minutes=1)
 """How long repeated Events are counted in the first one; after that a new Event is written."""
 
 
@@ -57,7 +57,7 @@ class EventRecorder:
 
     def __init__(self, store: ObjectStore, now: Callable[[], datetime]) -> None:
         self._store, self._now = store, now
-        self._waiting: asyncio.Queue[_Series] = asyncio.Queue(MOST)
+        self._waiting: asyncio.Queue[_Series] = asyncio.Queue(MAX_WAITING_EVENTS)
         self._recorded: OrderedDict[tuple[str, str, bool], _Series] = OrderedDict()
         self._numbers = count()
         self._task: asyncio.Task[None] | None = None
@@ -78,7 +78,7 @@ class EventRecorder:
         now, key = self._now().astimezone(UTC), (uid_of(obj), reason, warning)
         series = self._recorded.get(key)
         if series is not None and (
-            now >= series.since + AGAIN or (note != series.note and series.version != version_of(obj))
+            now >= series.since + NEW_SERIES_AFTER or (note != series.note and series.version != version_of(obj))
         ):
             series = None
         if series is not None and note == series.note:
@@ -90,7 +90,7 @@ class EventRecorder:
             event = self._event(obj, reason, note[:NOTE_LIMIT], "Warning" if warning else "Normal")
             series = self._recorded[key] = _Series(event, now, version_of(obj), note)
             self._recorded.move_to_end(key)
-            if len(self._recorded) > REMEMBERED:
+            if len(self._recorded) > REMEMBERED_EVENTS:
                 self._recorded.popitem(last=False)
         else:
             series.note = note

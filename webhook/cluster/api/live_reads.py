@@ -14,8 +14,8 @@ REMEMBER: Final = 1.0
 """Seconds for which a result is cached; by then the view has the object."""
 TIMEOUT: Final = 2.0
 """Timeout of a read, in seconds."""
-AT_ONCE: Final = 16
-REMEMBERED: Final = 1024
+CONCURRENT_READS: Final = 16
+REMEMBERED_READS: Final = 1024
 
 
 class LiveReads:
@@ -25,7 +25,7 @@ class LiveReads:
         self._store, self._clock = store, clock
         self._answers: dict[ObjectQuery, tuple[Object | StoreError, float]] = {}
         self._reading: dict[ObjectQuery, asyncio.Task[None]] = {}
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._room = asyncio.Semaphore(CONCURRENT_READS)
 
     def answer(self, query: ObjectQuery) -> Object:
         """Return the object from the cache. Raises Unanswered if not cached, FactError if missing or unreadable."""
@@ -55,6 +55,6 @@ class LiveReads:
             answer = error
         except TimeoutError:
             answer = StoreError(f"the API server did not give {query.gvk.kind} {query.name} within {TIMEOUT:g} s")
-        if len(self._answers) >= REMEMBERED:
+        if len(self._answers) >= REMEMBERED_READS:
             self._answers.clear()
         self._answers[query] = answer, self._clock() + REMEMBER

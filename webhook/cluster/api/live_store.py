@@ -43,7 +43,11 @@ class LiveStore:
             return None
 
     async def list(
-        self, gvk: GroupVersionKind, namespace: str | None = None, labels: Labels = ALL, fields: Labels = ALL
+        self,
+        gvk: GroupVersionKind,
+        namespace: str | None = None,
+        labels: Labels = ALL,
+        fields: Labels = ALL,
     ) -> Listing:
         """Return all objects with these labels and fields, in pages, without `managedFields`."""
         path = await self._path(gvk, namespace)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.pace import SLICE, Slice, in_slices
+from webhook.cluster.pace import SLICE_SECONDS, Slice, in_slices
 from webhook.queue.decisions import Pending, PendingPlace
 from webhook.queue.explain import Gathered
 
@@ -52,7 +52,7 @@ class Explainer:
         for key in keys:
             if (is_reason := self._explain(key, gathered)) is not None:
                 news[key] = is_reason
-            await time_slice.give_way(SLICE)  # a review needs several turns of the loop: it gets half of the time
+            await time_slice.give_way(SLICE_SECONDS)  # a review needs several turns: it gets half of the time
         return news
 
     def _explain(self, key: str, gathered: Gathered) -> bool | None:

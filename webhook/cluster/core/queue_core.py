@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 AWAKE: Final = 1_000
 """Milliseconds after which a replica that does not lead sees that time has passed."""
-BUDGET: Final = 500
+HEADS_PER_CALL: Final = 500
 """Heads considered in one call; admission requests are answered between two calls."""
 
 _Key = tuple[str, str, str]
@@ -115,7 +115,7 @@ class QueueCore:
             at_once(self.catch_up(now))
         if self._journal is not None:
             self._journal.round(self._state, self._rules, now)
-        made = decide(self._state, self._rules, now, self._reporter, BUDGET)
+        made = decide(self._state, self._rules, now, self._reporter, HEADS_PER_CALL)
         self._bound()
         if self._journal is not None:
             self._journal.decided(now, made)

@@ -54,7 +54,7 @@ from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
 
-SOON: Final = 0.05
+NEXT_LOOK_SECONDS: Final = 0.05
 POLL: Final = 1.0
 _ENDS: Final = frozenset({GroupStep.CREATE, GroupStep.FINISH, GroupStep.DROP, GroupStep.LET_GO})
 _CONFLICT: Final = "this pod group cannot be admitted"
@@ -91,7 +91,7 @@ class PodGroups:
             told = told_of(workload, ready=is_ready(places(pods, workload).kept))
             if told is not None:
                 await self._actions.tell(workload, PODS_READY, *told)
-                return SOON
+                return NEXT_LOOK_SECONDS
         if step is GroupStep.NONE:
             self._tell(name, pods, workload)
             return await self._rest(pods, workload) if workload is not None and by_pods(workload) else None
@@ -104,7 +104,7 @@ class PodGroups:
             await self._create(name, list(about))
         elif workload is not None:
             await self._take(step, about, pods, workload)
-        return POLL if step is GroupStep.END else SOON
+        return POLL if step is GroupStep.END else NEXT_LOOK_SECONDS
 
     def _tell(self, name: str, pods: Sequence[Object], workload: Object | None) -> None:
         """Tell what a group waits for: its pods for the checks of its Workload, or its oldest one for others of it.
@@ -205,19 +205,19 @@ class PodGroups:
         if conflicts and all(waits(pod) or is_over(pod) for pod in pods):
             pod, why = conflicts[0]
             await self._actions.finish(pod, workload, Finish(NOT_STARTED, why))
-            return SOON
+            return NEXT_LOOK_SECONDS
         for pod, why in conflicts:
             self._events.tell(pod, NOT_STARTED, why, warning=True)
         queue = workload["status"]["admission"]["clusterQueue"]
         for pod in ready:
             await self._writer.replace(pod)
             self._events.tell(pod, "Started", f"Admitted by clusterQueue {queue}")
-        return SOON if ready else None
+        return NEXT_LOOK_SECONDS if ready else None
 
     async def _rest(self, pods: list[Object], workload: Object) -> float | None:
         """See to a group that has nothing to do: what its pods say of its Workload, and whether they are given up."""
         if await self._follow(places(pods, workload).kept, workload):
-            return SOON
+            return NEXT_LOOK_SECONDS
         left = kept_for(workload, self._retention, self._writer.stamp())
         for pod in pods if left == 0 else ():
             if not gone(pod):

@@ -44,7 +44,7 @@ from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
-from webhook.jobs.owners import DEPTH, ancestors, controller_of, is_external, owned
+from webhook.jobs.owners import MAX_OWNERS, ancestors, controller_of, is_external, owned
 from webhook.jobs.pod_groups import is_tracked
 from webhook.jobs.pod_parents import parent_of
 from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
@@ -55,10 +55,10 @@ from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
-SOON: Final = 0.05
+NEXT_LOOK_SECONDS: Final = 0.05
 POLL: Final = 1.0
 """Seconds between two looks at pods that have to end."""
-LATER: Final = 30.0
+AFTER_REFUSAL_SECONDS: Final = 30.0
 """Seconds until a write that the API server refused is tried again: something must change first."""
 
 
@@ -91,7 +91,7 @@ class Reconciler:
             return POLL
         except Refused as error:
             log.error("%s: %s", key, error)
-            return LATER
+            return AFTER_REFUSAL_SECONDS
         except Unavailable as error:
             log.warning("%s: %s", key, error)
             return max(POLL, error.after)
@@ -101,7 +101,7 @@ class Reconciler:
             return await self._look(key)
         except (Conflict, NotFound, AlreadyExists):
             await self._refresh(key)
-            return SOON
+            return NEXT_LOOK_SECONDS
 
     async def _look(self, key: JobKey) -> float | None:
         if key.uid == OF_GROUP:
@@ -140,7 +140,7 @@ class Reconciler:
             return None
         if told is not None and workload is not None:
             await self.actions.tell(workload, PODS_READY, *told)
-            return SOON
+            return NEXT_LOOK_SECONDS
         if step is JobStep.WAIT:
             return POLL
         if step is JobStep.NONE:
@@ -161,8 +161,8 @@ class Reconciler:
             await self.actions.take(step, job, described, workload)
         except MALFORMED as error:
             self._tell_malformed(key, job, error)
-            return LATER
-        return POLL if workload is not None and gives_back(step, workload) else SOON
+            return AFTER_REFUSAL_SECONDS
+        return POLL if workload is not None and gives_back(step, workload) else NEXT_LOOK_SECONDS
 
     def _tell_malformed(self, key: JobKey, job: Object, error: Exception) -> None:
         log.error("%s is malformed and is skipped: %r", key, error)
@@ -306,7 +306,7 @@ class Reconciler:
             if is_followed(job):
                 return POLL
             if (finish := finish_of(job)) is None:
-                return LATER
+                return AFTER_REFUSAL_SECONDS
             await self.actions.finish(job, workload, finish)
             return None
         return None if await self.actions.orphan(workload, key.uid) else POLL
@@ -345,10 +345,10 @@ class Reconciler:
     async def _is_owned(self, job: Object) -> bool:
         """Return whether the job is part of one that a queue looks at; an owner that is not in view is asked for."""
         namespace, _ = key_of(job)
-        for _ in range(DEPTH):
+        for _ in range(MAX_OWNERS):
             above, unknown = ancestors(job, namespace, self._owners)
-            if len(above) >= DEPTH:
-                note = f"the job has more than {DEPTH} owners above each other; those beyond are not looked at"
+            if len(above) >= MAX_OWNERS:
+                note = f"the job has more than {MAX_OWNERS} owners above each other; those beyond are not looked at"
                 self._events.tell(job, "JobNestingTooDeep", note, warning=True)
             if unknown is None:
                 break

@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.cluster.jobs.placement import WORKLOAD_ANNOTATION
 from webhook.jobs.elastic import SLICE, annotation
-from webhook.jobs.owners import DEPTH, controller_of
+from webhook.jobs.owners import MAX_OWNERS, controller_of
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of, uid_of
 
@@ -35,7 +35,7 @@ def _belongs(pod: Object, job_uid: str, workload: Object, owner_of: OwnerOf) -> 
     if (at(pod, ("metadata", "labels")) or {}).get(_OF_JOB) == job_uid:
         return True
     obj = pod
-    for _ in range(DEPTH):
+    for _ in range(MAX_OWNERS):
         if any(owner.get("uid") == job_uid for owner in _owners(obj)):
             return True
         reference = controller_of(obj)

@@ -34,7 +34,7 @@ from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
-LATER: Final = 30.0
+AFTER_REFUSAL_SECONDS: Final = 30.0
 """Seconds until a write that the API server refused is tried again: something must change first."""
 _SHARED: Final = frozenset((g.group, g.kind) for g in (ADMISSION_CHECK, PROVISIONING_CONFIG))
 _HEARD: Final = _SHARED | {(g.group, g.kind) for g in (WORKLOAD, PROVISIONING_REQUEST)}
@@ -83,8 +83,8 @@ class Provisioner:
             try:
                 await self._look(workload)
             except Refused as error:
-                log.error("%s/%s will be retried in %.0f s: %s", namespace, name, LATER, error)
-                asyncio.get_running_loop().call_later(LATER, self._look_again, (namespace, name))
+                log.error("%s/%s will be retried in %.0f s: %s", namespace, name, AFTER_REFUSAL_SECONDS, error)
+                asyncio.get_running_loop().call_later(AFTER_REFUSAL_SECONDS, self._look_again, (namespace, name))
             except StoreError as error:
                 log.info("%s/%s will be retried: %s", namespace, name, error)
                 self._due[namespace, name] = None

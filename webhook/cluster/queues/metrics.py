@@ -15,7 +15,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.status import QueueCounts
-from webhook.cluster.queues.workload_metrics import ROLE, SECONDS, WorkloadMetrics
+from webhook.cluster.queues.workload_metrics import ROLE, SHORT_BUCKETS, WorkloadMetrics
 from webhook.kube.gvk import GroupVersionKind
 from webhook.queue.decisions import Decisions
 from webhook.store.objects import Object, key_of
@@ -44,14 +44,14 @@ class QueueMetrics:
             "Time that a round takes to decide.",
             ["result", ROLE],
             registry=registry,
-            buckets=SECONDS,
+            buckets=SHORT_BUCKETS,
         )
         self._write_time = Histogram(
             "sluice_round_write_seconds",
             "Time until the last write of a round has begun.",
             [ROLE],
             registry=registry,
-            buckets=SECONDS,
+            buckets=SHORT_BUCKETS,
         )
         self._known: tuple[set[str], set[str], set[str]] = (set(), set(), set())
         self._queues = QueueGauges(registry)

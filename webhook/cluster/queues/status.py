@@ -24,7 +24,7 @@ from webhook.store.objects import Object, key_of
 
 Amounts = dict[FlavorResource, int]
 NO_FACTS: Final = QueueFacts()
-MOST: Final = 2**63 - 1
+INFINITE_SHARE: Final = 2**63 - 1
 """The share of a borrower with weight 0."""
 
 
@@ -207,7 +207,7 @@ def _fair_sharing(obj: Object, share: float | None, used: History | None) -> dic
             new["admissionFairSharingStatus"] = history_status(used)
     if share is None and "admissionFairSharingStatus" not in new:
         return {"fairSharing": None} if old else {}
-    new["weightedShare"] = MOST if math.isinf(share or 0.0) else math.ceil(share or 0.0)
+    new["weightedShare"] = INFINITE_SHARE if math.isinf(share or 0.0) else math.ceil(share or 0.0)
     return {"fairSharing": new} if new != old else {}
 
 

@@ -26,7 +26,7 @@ from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
-AGAIN: Final = 5_000
+RECOMPUTE_MS: Final = 5_000
 """Milliseconds after which the status is computed without any change: the recent usage decays with time."""
 REFUSED: Final = 60_000
 """Milliseconds until a refused write is retried: permissions or a CRD must change first."""
@@ -59,9 +59,9 @@ class StatusWriter:
                 self._refused.pop((what, uid_of(old)), None)
 
     def _is_due(self) -> bool:
-        """Return whether the status must be computed: something changed, or AGAIN milliseconds have passed."""
+        """Return whether the status must be computed: something changed, or RECOMPUTE_MS have passed."""
         now, revision = self._clock_ms(), self._core.revision
-        if not self._changed and revision == self._revision and now < self._last + AGAIN:
+        if not self._changed and revision == self._revision and now < self._last + RECOMPUTE_MS:
             return False
         self._changed, self._revision, self._last = False, revision, now
         return True

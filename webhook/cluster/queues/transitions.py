@@ -14,7 +14,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.jobs.placement import TOPOLOGY_GATE
 from webhook.cluster.jobs.pods_ready import STARTED
 from webhook.cluster.queues.workload_metrics import WorkloadMetrics
-from webhook.cluster.workloads.conditions import PAST, REPLACED, cluster_queue_of, run_time
+from webhook.cluster.workloads.conditions import PAST_EXECUTION_SECONDS, REPLACED, cluster_queue_of, run_time
 from webhook.jobs.elastic import ELASTIC, SLICE, annotation
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.owners import controller_of
@@ -91,7 +91,7 @@ def ran_for(workload: Object) -> float | None:
     None if it is not known. As in Kueue, earlier runs count only where a maximum is set.
     """
     run = run_time(workload)
-    return None if run is None else float(at(workload, ("status", PAST)) or 0) + run / 1000
+    return None if run is None else float(at(workload, ("status", PAST_EXECUTION_SECONDS)) or 0) + run / 1000
 
 
 def _at(condition: Object) -> int:

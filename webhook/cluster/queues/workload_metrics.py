@@ -22,7 +22,7 @@ from webhook.queue.decisions import Admitted, PreemptionReason
 from webhook.store.objects import Object, key_of
 
 ROLE: Final = "replica_role"
-SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SHORT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets for short durations: the defaults of Prometheus' client for Go."""
 CREATION: Final = tuple(0.01 * 2**n for n in range(11))
 
@@ -146,7 +146,7 @@ class WorkloadMetrics:
             "Time from admission until a scheduling gate is removed.",
             ["name", "cluster_queue", "is_group", ROLE],
             registry=registry,
-            buckets=SECONDS,
+            buckets=SHORT_BUCKETS,
         )
 
     def admitted(self, workload: Object, decision: Admitted, now: int) -> None:

@@ -15,7 +15,7 @@ from webhook.store.objects import Object, ObjectStore, key_of
 
 MANAGER: Final = "sluice-crds"
 GUARD: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy")
-KEPT: Final = "sluice-keeps-crds"
+KEEPS_CRDS: Final = "sluice-keeps-crds"
 """The name of the policy that denies the deletion of CRDs that were taken over."""
 HELM_POLICY, HELM_RELEASE = "helm.sh/resource-policy", "meta.helm.sh/release-name"
 INJECTED: Final = tuple(f"cert-manager.io/inject-{ca}" for ca in ("ca-from", "ca-from-secret", "apiserver-ca"))
@@ -54,7 +54,7 @@ async def apply(
     if take_over:
         for guard in guards():
             await store.apply(guard, MANAGER, dry_run=dry_run)
-        done.append(ApplyResult(KEPT, "applied: the CRDs cannot be deleted by accident"))
+        done.append(ApplyResult(KEEPS_CRDS, "applied: the CRDs cannot be deleted by accident"))
     return done
 
 
@@ -105,9 +105,9 @@ def guards() -> list[Object]:
         ),
     }
     spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}, "validations": [validation]}
-    metadata = {"name": KEPT, "labels": {PART_OF: OURS}}
+    metadata = {"name": KEEPS_CRDS, "labels": {PART_OF: OURS}}
     policy = {"apiVersion": GUARD.api_version, "kind": GUARD.kind, "metadata": metadata, "spec": spec}
-    bound = {"policyName": KEPT, "validationActions": ["Deny"]}
+    bound = {"policyName": KEEPS_CRDS, "validationActions": ["Deny"]}
     return [policy, {**policy, "kind": f"{GUARD.kind}Binding", "spec": bound}]
 
 

@@ -17,7 +17,7 @@ from webhook.cluster.repeater import waited
 from webhook.cluster.webhooks.hooks import Hook
 from webhook.cluster.webhooks.registration import (
     CONFIGURATIONS,
-    KEPT,
+    KEPT_BY_LEADER,
     LEASES,
     REVIEWS,
     SYSTEM,
@@ -32,7 +32,7 @@ from webhook.store.objects import Object, ObjectStore
 
 log = logging.getLogger(__name__)
 
-EVERY: Final = 5.0
+LOOK_SECONDS: Final = 5.0
 """Seconds between two looks at what is registered."""
 _PATH: Final = re.compile(r"/(mutate|validate)(/(fail|ignore))?$")
 
@@ -75,7 +75,7 @@ def adapted(configuration: Object, hooks: Sequence[Hook], namespace: str) -> Obj
     first = next(iter(there.values()))
     entries = [_adapted(there.get(hook.name, first), hook, namespace) for hook in hooks if hook.mutating is mutating]
     metadata = configuration["metadata"]
-    marked = {**metadata, "annotations": {**(metadata.get("annotations") or {}), KEPT: "true"}}
+    marked = {**metadata, "annotations": {**(metadata.get("annotations") or {}), KEPT_BY_LEADER: "true"}}
     return {**configuration, "metadata": marked, "webhooks": entries}
 
 
@@ -136,7 +136,7 @@ class Registered:
                 await self.look()
             except StoreError as error:
                 self.detail = str(error)
-            await waited(self._news, EVERY)
+            await waited(self._news, LOOK_SECONDS)
             self._news.clear()
 
     async def look(self) -> None:

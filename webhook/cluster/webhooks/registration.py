@@ -30,7 +30,7 @@ PART_OF: Final = "app.kubernetes.io/part-of"
 OURS: Final = "sluice"
 SYSTEM: Final = ("kube-node-lease", "kube-public", "kube-system")
 MANAGER: Final = "sluice-register"
-KEPT: Final = "sluice.dev/kept-by-leader"
+KEPT_BY_LEADER: Final = "sluice.dev/kept-by-leader"
 """The annotation, "true", of a configuration whose entries are those that the leader's policies need."""
 LEASES, REVIEWS, WANTED = "not-a-lease", "not-an-access-review", "wanted-by-a-policy"
 """The names of our match conditions."""
@@ -123,7 +123,7 @@ async def existing(store: ObjectStore, name: str) -> list[Object]:
 async def is_kept(store: ObjectStore, name: str) -> bool:
     """Return whether the leader has written, or confirmed, both configurations. Raises StoreError."""
     found = [await store.get(gvk, name, None) for gvk, _ in CONFIGURATIONS]
-    return all(KEPT in (obj["metadata"].get("annotations") or {}) for obj in found)
+    return all(KEPT_BY_LEADER in (obj["metadata"].get("annotations") or {}) for obj in found)
 
 
 async def remove(store: ObjectStore, name: str) -> None:

@@ -58,7 +58,7 @@ EVALUATION: Final = "PendingEvaluation"
 NO_HOLD: Final = "Workload no longer on hold; waiting for quota reservation"
 WAITING: Final = "sluice.dev/Waiting"
 """A condition of Sluice's own, set while a workload waits: details that Kueue's conditions do not have."""
-PAST: Final = "accumulatedPastExecutionTimeSeconds"
+PAST_EXECUTION_SECONDS: Final = "accumulatedPastExecutionTimeSeconds"
 Amount = Callable[[str, int], str]
 """Resource name and the core's integer -> a Kubernetes quantity."""
 
@@ -221,7 +221,7 @@ def without_quota(workload: Object, reason: str, message: str, now: str) -> Obje
     generation = _generation(workload)
     rows = with_condition(conditions_of(workload), QUOTA_RESERVED, False, reason, message, now, generation)
     rows = with_condition(rows, ADMITTED, False, *NO_RESERVATION, now, generation)
-    return {**_status(workload), PAST: _past(workload, now), "conditions": rows, "admission": None}
+    return {**_status(workload), PAST_EXECUTION_SECONDS: _past(workload, now), "conditions": rows, "admission": None}
 
 
 def waits(workload: Object, now: str) -> bool:
@@ -234,7 +234,7 @@ def _past(workload: Object, now: str) -> int | None:
     admitted = find(workload, ADMITTED) or {}
     if (find(workload, EVICTED) or {}).get("reason") == OVERTIME:
         return None
-    past = _status(workload).get(PAST)
+    past = _status(workload).get(PAST_EXECUTION_SECONDS)
     if admitted.get("status") != "True" or not at(workload, ("spec", "maximumExecutionTimeSeconds")):
         return past if isinstance(past, int) else None
     lasted = milliseconds(now) - milliseconds(admitted.get("lastTransitionTime"))

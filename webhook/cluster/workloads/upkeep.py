@@ -24,7 +24,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORK
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
-from webhook.cluster.pace import CHUNK, SLICE, Slice, in_slices
+from webhook.cluster.pace import CHUNK, SLICE_SECONDS, Slice, in_slices
 from webhook.cluster.workloads import pending_status, reserved
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
@@ -49,7 +49,7 @@ from webhook.store.objects import Object, key_of, merge
 
 log = logging.getLogger(__name__)
 
-AGAIN: Final = 60_000
+REWRITE_MS: Final = 60_000
 """Milliseconds between two writes of one Workload if only messages differ, and after a refused write."""
 TURN: Final = 200
 """Milliseconds between two such writes of any Workloads."""
@@ -145,14 +145,14 @@ class Upkeep:
         self._inactive = self._core.inactive()
         time_slice = Slice()
         for key in due:
-            await time_slice.give_way(SLICE)
+            await time_slice.give_way(SLICE_SECONDS)
             workload = self._view.workload(key)
             if workload is not None and conditions_of(workload):
                 await self._try(key, workload)
             else:
                 self._new[key] = None
         while self._waiting and self._next_turn <= now:
-            await time_slice.give_way(SLICE)
+            await time_slice.give_way(SLICE_SECONDS)
             self._turn = next(iter(self._waiting))
             del self._waiting[self._turn]
             if (workload := self._view.workload(self._turn)) is not None:
@@ -182,7 +182,7 @@ class Upkeep:
             await self._look(key, workload)
         except Refused as error:
             log.error("cannot write the status of Workload %s: %s", key, error)
-            self._look_at(key, self._clock_ms() + AGAIN)
+            self._look_at(key, self._clock_ms() + REWRITE_MS)
         except StoreError as error:
             log.debug("%s will be retried: %s", key, error)
             self._due[key] = None
@@ -286,7 +286,7 @@ class Upkeep:
         """Return whether a status may not be written if only messages differ; if so, it is processed later."""
         if key in self._waiting:
             return True
-        again = self._written.get(key, -AGAIN) + AGAIN
+        again = self._written.get(key, -REWRITE_MS) + REWRITE_MS
         if again > now:
             self._look_at(key, again)
         return again > now

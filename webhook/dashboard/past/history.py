@@ -23,13 +23,13 @@ from webhook.queue.state import State
 from webhook.simulate.arrivals import Arrival, arrival_of
 from webhook.store.objects import Object, key_of
 
-EVERY: Final = 60.0
+SAMPLE_SECONDS: Final = 60.0
 """Seconds between two looks."""
 SAMPLES: Final = 100_000
 """Points of all queues together: some 25 MB."""
 LEAST: Final = 60
 """Points that a queue has in any case."""
-SHOWN: Final = 400
+SHOWN_POINTS: Final = 400
 """Points of a queue that are answered."""
 RUNS: Final = 10_000
 """Jobs that are remembered."""
@@ -100,7 +100,7 @@ def points_from(samples: Sequence[QueueSample], since: int, state: State) -> tup
     columns = columns_of(state)
     begin = max((i for i, sample in enumerate(samples) if sample.at <= since), default=0)
     first = [sample._replace(at=max(since, sample.at)) for sample in samples[begin : begin + 1]]
-    return tuple(point_of(sample, columns) for sample in thinned([*first, *samples[begin + 1 :]], SHOWN))
+    return tuple(point_of(sample, columns) for sample in thinned([*first, *samples[begin + 1 :]], SHOWN_POINTS))
 
 
 def point_of(sample: QueueSample, columns: Mapping[tuple[str, str], int]) -> HistoryPoint:

@@ -18,9 +18,9 @@ from webhook.simulate.arrivals import Arrival
 
 log = logging.getLogger(__name__)
 
-AGAIN: Final = 60.0
+REREAD_SECONDS: Final = 60.0
 """Seconds for which what was read of a journal is used again."""
-PATIENCE: Final = 10.0
+READ_SECONDS: Final = 10.0
 """Seconds of reading."""
 
 
@@ -78,8 +78,8 @@ class Past:
         if self._folder is None or not self._records():
             return None
         async with self._reading:
-            if self._read is None or self._clock() > self._read_at + AGAIN:
-                until = self._clock() + PATIENCE
+            if self._read is None or self._clock() > self._read_at + REREAD_SECONDS:
+                until = self._clock() + READ_SECONDS
                 try:
                     self._read = await asyncio.to_thread(read_past, self._folder, lambda: self._clock() < until)
                 except OSError as error:

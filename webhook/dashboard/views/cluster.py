@@ -15,7 +15,7 @@ from webhook.queue.model import ClusterQueue, StopPolicy
 from webhook.queue.quota.tree import FlavorResource, Tree, TreeNode, Usage
 from webhook.queue.state import State
 
-LIMIT: Final = 5000
+NODE_LIMIT: Final = 5000
 """Nodes of one answer, where nothing else is asked for."""
 FEW: Final = 50
 """Counts that are summed between two pauses."""
@@ -46,7 +46,7 @@ def column_rows(columns: Mapping[FlavorResource, int]) -> tuple[FlavorColumn, ..
 
 
 def cluster_view(
-    sources: Sources, wanted: Callable[[QuotaNode], bool] | None = None, offset: int = 0, limit: int = LIMIT
+    sources: Sources, wanted: Callable[[QuotaNode], bool] | None = None, offset: int = 0, limit: int = NODE_LIMIT
 ) -> Pass[ClusterView]:
     """Return, in steps, the nodes that are wanted, with the cohorts above them; None wants all."""
     state, revision, now = sources.state, sources.revision, sources.now()

@@ -25,7 +25,7 @@ from webhook.documents import Document
 from webhook.policy.bundle import digest_of
 from webhook.policy.loading.lazy_bundle import LazyPolicy
 from webhook.policy_reload.policies import Policies
-from webhook.server.policy_measures import TIMED, PolicyKey, PolicyTime
+from webhook.server.policy_measures import TIMED_ONE_IN, PolicyKey, PolicyTime
 
 PartKey = tuple[PartKind, str]
 """A kind and a name."""
@@ -104,7 +104,7 @@ def policies_view(sources: Sources, log: PolicyLog) -> PoliciesView:
         policies.bundle.digest,
         log.loaded,
         sources.started,
-        TIMED,
+        TIMED_ONE_IN,
         tuple(_row(lazy, shown(lazy.place.file), log, sources) for lazy in policies.lazy.policies),
         rules,
         tuple(exceptions),

@@ -21,12 +21,12 @@ from webhook.store.objects import ObjectStore
 
 REMEMBER: Final = 30.0
 """Seconds for which a right is not asked for again."""
-REMEMBERED: Final = 20_000
+REMEMBERED_REVIEWS: Final = 20_000
 AT_ONCE: Final = 8
 """Reviews under way at the same time."""
 NAMESPACES: Final = 500
 """Namespaces that are asked about for one answer; of more, the others are asked about for the next ones."""
-LASTS: Final = 3600.0
+SESSION_SECONDS: Final = 3600.0
 """Seconds after which one has to log in again: a token may be taken back."""
 SESSIONS: Final = 1000
 OWN_SESSIONS: Final = 20
@@ -76,7 +76,7 @@ class Access:
             allowed = await self._ask(check)
         self._answers[check] = allowed, self._clock() + REMEMBER
         self._answers.move_to_end(check)
-        if len(self._answers) > REMEMBERED:
+        if len(self._answers) > REMEMBERED_REVIEWS:
             self._answers.popitem(last=False)
         return allowed
 
@@ -142,7 +142,7 @@ class Sessions:
         if len(own) >= OWN_SESSIONS:
             del self._open[own[0]]
         secret = token_urlsafe(32)
-        self._open[secret] = reader, self._clock() + LASTS
+        self._open[secret] = reader, self._clock() + SESSION_SECONDS
         if len(self._open) > SESSIONS:
             self._open.popitem(last=False)
         return secret, reader

@@ -23,7 +23,7 @@ JOBS: Final = 500
 """Workloads that are copied, at most."""
 HEADS: Final = 4_000
 """Heads that are looked at, at most."""
-AGAIN: Final = 5.0
+REUSE_SECONDS: Final = 5.0
 """Seconds for which an answer is used again, though the queues have changed."""
 KEPT: Final = 200
 """Lists whose answers are kept."""
@@ -72,7 +72,7 @@ class Forecasts:
 
     def _known(self, asked: tuple[str, tuple[str, ...]]) -> dict[str, Start] | None:
         found = self._made.get(asked)
-        if found is None or (found.at + AGAIN < self.clock() and found.revision != self.sources.revision):
+        if found is None or (found.at + REUSE_SECONDS < self.clock() and found.revision != self.sources.revision):
             return None
         return found.starts
 

@@ -27,9 +27,9 @@ from webhook.queue.workload_facts import facts_of
 from webhook.server.responses import StatusError
 
 T = TypeVar("T")
-PATIENCE: Final = 20.0
+WHAT_IF_SECONDS: Final = 20.0
 """Seconds for a what-if."""
-LONGER: Final = 60.0
+SIMULATION_SECONDS: Final = 60.0
 """Seconds for a simulation."""
 JOBS: Final = 2000
 """The latest jobs that are run again."""
@@ -81,7 +81,7 @@ class LongWork:
         self, snapshot: Snapshot, both: tuple[Workload, Workload], named: Named
     ) -> tuple[Outlook, Outlook, bool]:
         source = self.views.sources
-        deadline = Deadline(monotonic, monotonic() + PATIENCE / 2, lambda: self._stopped)
+        deadline = Deadline(monotonic, monotonic() + WHAT_IF_SECONDS / 2, lambda: self._stopped)
         found: list[Outlook] = []
         try:
             rules, now = source.core.rules, source.now()
@@ -131,10 +131,10 @@ class LongWork:
 
     async def _simulated(self, task: SimulationTask) -> Any:
         try:
-            async with asyncio.timeout(LONGER):
+            async with asyncio.timeout(SIMULATION_SECONDS):
                 return await self._simulations.run(task)
         except TimeoutError:
-            raise StatusError(f"the simulation took longer than {LONGER:g} s", 503, "busy") from None
+            raise StatusError(f"the simulation took longer than {SIMULATION_SECONDS:g} s", 503, "busy") from None
         except CannotSimulate as error:
             raise FieldError("rules", f"these rules cannot be used: {error}") from None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.api.amounts import amount
-from webhook.dashboard.views.cluster import LIMIT
+from webhook.dashboard.views.cluster import NODE_LIMIT
 from webhook.dashboard.views.queue import Wanted
 from webhook.dashboard.views.simulate import OtherQuota
 from webhook.dashboard.views.what_if import WorkloadChange
@@ -16,7 +16,7 @@ from webhook.server.responses import StatusError
 Query = Mapping[str, str]
 ROWS: Final = 500
 """Rows of one answer."""
-FAR: Final = 10**15
+MAX_NUMBER: Final = 10**15
 """Larger than any number that makes sense here."""
 
 
@@ -28,7 +28,7 @@ class FieldError(StatusError):
         self.field = field
 
 
-def number(query: Query, name: str, default: int, most: int = FAR) -> int:
+def number(query: Query, name: str, default: int, most: int = MAX_NUMBER) -> int:
     """Read a number that is not negative; larger ones than `most` are that."""
     text = query.get(name, "")
     if not text:
@@ -48,7 +48,7 @@ def text(query: Query, name: str) -> str:
 
 def nodes(query: Query) -> tuple[str, int, int]:
     """Read which nodes of the tree are wanted: a part of their names, the first, and how many."""
-    return text(query, "filter").casefold(), number(query, "offset", 0), number(query, "limit", LIMIT, LIMIT)
+    return text(query, "filter").casefold(), number(query, "offset", 0), number(query, "limit", NODE_LIMIT, NODE_LIMIT)
 
 
 def lists(query: Query) -> Wanted:
@@ -93,6 +93,6 @@ def _amount(field: str, resource: str, asked: str) -> int:
         found = amount(resource, asked[:64])
     except QuantityError:
         raise FieldError(field, f"{asked[:40]} is not a quantity; write 24 or 64Gi") from None
-    if not 0 <= found < FAR:
+    if not 0 <= found < MAX_NUMBER:
         raise FieldError(field, f"{asked[:40]} is out of range")
     return found

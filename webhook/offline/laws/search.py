@@ -17,7 +17,7 @@ from webhook.queue.events import WorkloadChanged
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 
-TRIES: Final = 25
+TRIED_CLUSTERS: Final = 25
 """Clusters a law is tried on where nobody says how many."""
 _STEPS: Final = 600
 """Tries that making a counterexample smaller may take."""
@@ -32,7 +32,7 @@ class Counterexample:
     objects: list[Object]
 
 
-def counterexample(law: str, rules: Rules, examples: int = TRIES) -> Counterexample | None:
+def counterexample(law: str, rules: Rules, examples: int = TRIED_CLUSTERS) -> Counterexample | None:
     """Look for a small cluster that breaks a law, among so many random ones, always the same; None where none does."""
     tried = LAWS[law]
     for seed in range(examples):

@@ -14,7 +14,7 @@ from webhook.offline.lint.context import Edit, LintRule, context_of
 from webhook.offline.lint.library import of_a_library
 from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
-from webhook.offline.lint.workers import ALONE, WorkSplit, process_count
+from webhook.offline.lint.workers import ONE_POLICY_CODES, WorkSplit, process_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,11 @@ def lint(
     context = context_of(files.documents, now, bundle, settings)
     findings: list[Diagnostic] = [*files.errors, *wrong]
     edits: list[Edit] = []
-    shares = WorkSplit(context, [r for r in rules if r.code in ALONE], process_count(len(bundle.policies), jobs))
+    split = [rule for rule in rules if rule.code in ONE_POLICY_CODES]
+    shares = WorkSplit(context, split, process_count(len(bundle.policies), jobs))
     try:
         for rule in rules:
-            for found in () if rule.code in ALONE else rule.check(context):
+            for found in () if rule.code in ONE_POLICY_CODES else rule.check(context):
                 told = found.diagnostic(rule.code, rule.severity)
                 if found.edit is not None and safe(found.edit):
                     edits.append(found.edit)

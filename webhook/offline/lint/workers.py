@@ -18,8 +18,8 @@ from webhook.offline import processes
 from webhook.offline.lint.context import LintContext, LintRule
 from webhook.policy.bundle import Bundle
 
-ALONE: Final = frozenset({"CEL010", "CEL011", "CEL012", "CEL013", "CEL014", "CEL015", "CEL016", "CEL017", "CEL021",
-                          "CEL022", "MUT001", "MUT002", "MUT005"})  # fmt: skip
+ONE_POLICY_CODES: Final = frozenset({"CEL010", "CEL011", "CEL012", "CEL013", "CEL014", "CEL015", "CEL016", "CEL017",
+                                     "CEL021", "CEL022", "MUT001", "MUT002", "MUT005"})  # fmt: skip
 """Codes of rules whose findings about a policy do not depend on the other policies, and that mend nothing."""
 _ENOUGH: Final = 40
 """Policies that are worth a process."""

@@ -20,7 +20,7 @@ from webhook.documents import Document, dump
 from webhook.kube.gvk import gvk_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, namespace_of, received
-from webhook.offline.laws.search import TRIES, counterexample
+from webhook.offline.laws.search import TRIED_CLUSTERS, counterexample
 from webhook.offline.reports.junit import CaseOutcome
 from webhook.offline.suite.expectations import Judged, finds, problems
 from webhook.offline.suite.queue_result import QueueResult, RulesFor, queue_result, rules_of
@@ -61,7 +61,7 @@ def run_case(
     bundle: Bundle,
     observer: Observer | None = None,
     rules: RulesFor | None = None,
-    examples: int = TRIES,
+    examples: int = TRIED_CLUSTERS,
     settings: QueueSettings | None = None,
 ) -> Result:
     """Run one case against the policies. `rules` gives the queue's rules (default: compiled from the bundle).

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, SourceError
-from webhook.offline.laws.search import TRIES
+from webhook.offline.laws.search import TRIED_CLUSTERS
 from webhook.offline.suite.coverage import Branch, Coverage, Watchers, watched
 from webhook.offline.suite.queue_result import RulesFor, rules_of
 from webhook.offline.suite.run_case import Result, run_case
@@ -52,7 +52,7 @@ class RunOptions:
 
     pattern: str = ""
     cover: bool = True
-    examples: int = TRIES
+    examples: int = TRIED_CLUSTERS
     settings: QueueSettings | None = None
 
 

@@ -23,7 +23,7 @@ from webhook.policy.matching.index import Index, entry_for
 from webhook.policy.model import Binding, Mode, Policy
 from webhook.policy.webhook_rules import WebhookEntry, calls, registration
 
-SLICE: Final = 20
+PIECE: Final = 20
 """Policies in a piece: reading one takes a fraction of a millisecond."""
 _ANY: Final = (Binding("", (), None, None),)
 
@@ -83,8 +83,8 @@ def pack(bundle: Bundle, documents: Iterable[Document]) -> Iterator[bytes]:
         for policy in bundle.policies
     ]
     for pieces in (heads, bundle.objects):
-        for start in range(0, len(pieces), SLICE):
-            yield pickle.dumps(list(pieces[start : start + SLICE]), pickle.HIGHEST_PROTOCOL)
+        for start in range(0, len(pieces), PIECE):
+            yield pickle.dumps(list(pieces[start : start + PIECE]), pickle.HIGHEST_PROTOCOL)
     exceptions = tuple(_bare(e.document) for e in bundle.exceptions if e.document is not None)
     webhooks = registration(bundle.policies)
     rest = BundleRest(bundle.digest, webhooks, tuple(map(_bare, bundle.queue_policies)), exceptions, lines)

@@ -19,7 +19,7 @@ Amounts = Sequence[tuple[int, int]]
 """(column, amount) pairs: a column is a flavor and resource of one tree."""
 
 NO_QUOTA = Quota()
-MOST = 1 << 60
+MAX_QUOTA = 1 << 60
 """Quotas saturate at this value, so that sums of a few of them stay within an int64, as in Kueue."""
 
 
@@ -90,9 +90,9 @@ class Tree:
                 flavor=flavor,
                 resource=resource,
                 at=node.base + column,
-                nominal_quota=min(quota.nominal_quota, MOST),
-                borrowing_limit=-1 if quota.borrowing_limit is None else min(quota.borrowing_limit, MOST),
-                lending_limit=-1 if quota.lending_limit is None else min(quota.lending_limit, MOST),
+                nominal_quota=min(quota.nominal_quota, MAX_QUOTA),
+                borrowing_limit=-1 if quota.borrowing_limit is None else min(quota.borrowing_limit, MAX_QUOTA),
+                lending_limit=-1 if quota.lending_limit is None else min(quota.lending_limit, MAX_QUOTA),
                 root=node.parent is None,
                 parent=self.cells[node.parent.base + column] if node.parent else None,
             )
@@ -103,12 +103,12 @@ class Tree:
             for column in range(self.width):
                 cell = self.cells[node.base + column]
                 lent = (self.cells[c.base + column] for c in (*node.children, *node.queues))
-                cell.subtree = min(cell.nominal_quota + sum(c.subtree - c.guaranteed for c in lent), MOST)
+                cell.subtree = min(cell.nominal_quota + sum(c.subtree - c.guaranteed for c in lent), MAX_QUOTA)
                 cell.guaranteed = 0 if self.failure else self.rules.guaranteed(cell)
         for cell in self.cells:
             above = cell.parent.most if cell.parent else 0
             cell.above = (*cell.parent.above, cell) if cell.parent else (cell,)
-            cell.most = 0 if self.failure else min(self.rules.most(cell, above), MOST)
+            cell.most = 0 if self.failure else min(self.rules.most(cell, above), MAX_QUOTA)
 
     def column(self, flavor: str, resource: str) -> int | None:
         """Return the column of a flavor and resource; None where no node of the tree has quota for it."""
@@ -139,12 +139,12 @@ class Tree:
             return 0
         cell = self.cells[at]
         above = self._saturated(cell.parent.at, usage) if cell.parent is not None else 0
-        return max(-2 * MOST, min(self.rules.available(cell, min(usage[at], 2 * MOST), above), MOST))
+        return max(-2 * MAX_QUOTA, min(self.rules.available(cell, min(usage[at], 2 * MAX_QUOTA), above), MAX_QUOTA))
 
     def hold(self, node: TreeNode, amounts: Amounts) -> None:
         """Add `amounts` to the tree's own usage."""
         self.add(node, amounts, self.usage)
-        if any(amount > MOST >> 10 for _, amount in amounts):
+        if any(amount > MAX_QUOTA >> 10 for _, amount in amounts):
             self._huge = True
 
     def add(self, node: TreeNode, amounts: Amounts, usage: Usage) -> None:

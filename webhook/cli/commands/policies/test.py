@@ -18,7 +18,7 @@ from webhook.cli.paths import shorter
 from webhook.cli.progress import Progress
 from webhook.cli.repository import repository, rule_sources
 from webhook.diagnostics import SourceError
-from webhook.offline.laws.search import TRIES
+from webhook.offline.laws.search import TRIED_CLUSTERS
 from webhook.offline.lint.hints import with_hints
 from webhook.offline.reports.junit import junit
 from webhook.offline.reports.sarif import sarif
@@ -48,7 +48,7 @@ Examples:
 @jobs_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only failed cases.")
 @click.option(
-    "--examples", type=whole(0, 1_000_000, "clusters"), default=TRIES, show_default=True, metavar="N",
+    "--examples", type=whole(0, 1_000_000, "clusters"), default=TRIED_CLUSTERS, show_default=True, metavar="N",
     help="Random clusters to check each law of the queue rules on; 0 skips laws.",
 )  # fmt: skip
 @click.option("--missed", is_flag=True, help="Show each branch that no case covers.")

@@ -18,7 +18,7 @@ from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.rules.custom_kinds import versions
 from webhook.offline.lint.trial.run_policies import SAMPLE_LIMIT, Heard, PolicyTrial, large_request, trial_of
 from webhook.offline.lint.trial.samples import SampleObject
-from webhook.offline.lint.trial.time_limit import SECONDS
+from webhook.offline.lint.trial.time_limit import POLICY_SECONDS
 from webhook.policy.expression import Expression
 from webhook.policy.model import Policy
 from webhook.policy.request import Request
@@ -126,7 +126,7 @@ def too_dear_to_try(context: LintContext) -> Iterator[Finding]:
 
 
 def _not_further(policy: Policy, document: Document, sample: SampleObject, heard: Heard, units: int) -> Finding:
-    limit = f"{SECONDS:g} s of processor time" if heard.late else f"{units:,} cost units"
+    limit = f"{POLICY_SECONDS:g} s of processor time" if heard.late else f"{units:,} cost units"
     message = f"{policy.name} was not tested further: {sample.title} needs more than {limit}"
     hint = "values made from themselves double in size" if heard.late else "nested loops multiply their costs"
     return Finding(document, (*policy.path, "metadata", "name"), message, hint)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.cel import CompileError, Env, Program, compile
 from webhook.cel.check import custom_kinds
-from webhook.cel.ranges import MOST
+from webhook.cel.ranges import UNBOUNDED
 from webhook.cel.types import BOOL, STRING
 from webhook.diagnostics import Severity
 from webhook.documents import Path
@@ -77,7 +77,7 @@ class VersionRules:
     def keep(self, path: Path, program: Program | None, often: int) -> None:
         """Take note of what a program may cost at most, for as many values as there can be."""
         if program is not None:
-            self.costs[path] = min(program.estimate.max * often, MOST)
+            self.costs[path] = min(program.estimate.max * often, UNBOUNDED)
 
 
 def places(schema: object, path: Path, often: int | None = 1, *, root: bool = True) -> Iterator[RulePlace]:
@@ -107,7 +107,7 @@ def _most(schema: Mapping[str, Any]) -> int | None:
 
 
 def _product(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else min(a * b, MOST)
+    return None if a is None or b is None else min(a * b, UNBOUNDED)
 
 
 def versions(context: LintContext) -> Iterator[VersionRules]:
@@ -143,7 +143,7 @@ def rules_fit(context: LintContext) -> Iterator[Finding]:
     over.
     """
     for version in versions(context):
-        total = min(sum(version.costs.values()), MOST)
+        total = min(sum(version.costs.values()), UNBOUNDED)
         dear = {path: cost for path, cost in version.costs.items() if cost > RULE_LIMIT}
         for path, cost in dear.items():
             message = f"this is estimated at {_shown(cost)} units, {_times(cost, RULE_LIMIT)} the limit of a rule"
@@ -155,7 +155,7 @@ def rules_fit(context: LintContext) -> Iterator[Finding]:
 
 
 def _shown(cost: int) -> str:
-    return f"{cost:,}" if cost < MOST else "an unbounded number of"
+    return f"{cost:,}" if cost < UNBOUNDED else "an unbounded number of"
 
 
 def _times(cost: int, limit: int) -> str:

@@ -25,7 +25,7 @@ from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.lint.context import LintContext
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
-from webhook.offline.lint.trial.time_limit import INTERRUPTED, SECONDS, time_limit
+from webhook.offline.lint.trial.time_limit import INTERRUPTED, POLICY_SECONDS, time_limit
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.activation import OUT_OF_BUDGET
 from webhook.policy.match_resources import MatchResources
@@ -156,7 +156,7 @@ class PolicyTrial:
         keys = [(policy.name, policy.mutating) for policy in bundle.policies]
         verdict, begun = None, time.process_time()
         try:
-            with time_limit(SECONDS - max((self.seconds[key] for key in keys), default=0.0)):
+            with time_limit(POLICY_SECONDS - max((self.seconds[key] for key in keys), default=0.0)):
                 verdict = review()
         except Interrupted as stop:
             heard.message = str(stop)

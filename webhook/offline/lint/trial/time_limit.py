@@ -13,7 +13,7 @@ from typing import Final
 
 from webhook.cel.errors import Interrupted
 
-SECONDS: Final = 5.0
+POLICY_SECONDS: Final = 5.0
 """Seconds of processor time of one policy, on all samples together."""
 INTERRUPTED: Final = "operation interrupted"
 _RING: Final = 0.05
@@ -39,4 +39,4 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def _ring(*_: object) -> None:
     if _waiting[0]:
-        raise Interrupted(f"{INTERRUPTED}: more than {SECONDS:g} s of processor time")
+        raise Interrupted(f"{INTERRUPTED}: more than {POLICY_SECONDS:g} s of processor time")
