@@ -11,7 +11,6 @@ from unittest.mock import Mock
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from webhook.dashboard.model.json_view import JsonView
 from webhook.dashboard.model.session import ChangeNotice, SessionView
 from webhook.dashboard.web.routes import ROUTES
 from webhook.server.app import make_app, state_routes
@@ -143,7 +142,7 @@ def _type(struct: type[Any]) -> str:
     about = re.sub(r"^`/ui/api/[^`]*`: |^`\.\.\./[^`]*`: ", "", inspect.getdoc(struct) or "")
     about = re.sub(r"`([a-z]+(?:_[a-z]+)+)`", lambda name: f"`{_camel(name[1])}`", about[:1].upper() + about[1:])
     fields = msgspec.structs.fields(struct)
-    if not issubclass(struct, JsonView):
+    if struct.__struct_config__.array_like:
         names = ", ".join(f"`{field.encode_name}`" for field in fields)
         return f"### {struct.__name__}\n\n{about}\n\nAn array: {names}.\n"
     rows = [f"| `{field.encode_name}` | {_words(field.type)} |" for field in fields]

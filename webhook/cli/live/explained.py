@@ -14,8 +14,6 @@ from webhook.api.workload_owner import owner_of
 from webhook.cli.live.rules_in_force import InForce
 from webhook.cli.paths import shorter
 from webhook.cluster.workloads.conditions import WAITING
-from webhook.dashboard.model.workloads import RuleClause
-from webhook.dashboard.views.clause import clause_of
 from webhook.jobs.describe import QUEUE, describe
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
@@ -23,6 +21,7 @@ from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, QUOTA_RESE
 from webhook.kube.conditions import find, holds
 from webhook.offline.plan.objects import named_workload
 from webhook.offline.plan.output import moment, pending_rows
+from webhook.policy.queue_rules.deciding_clause import RuleClause, clause_of
 from webhook.queue.cycle.until_stable import decide_until_stable
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain, in_order

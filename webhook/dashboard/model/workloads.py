@@ -8,6 +8,7 @@ import msgspec
 
 from webhook.dashboard.model.json_view import JsonView
 from webhook.dashboard.model.queues import WorkloadRow
+from webhook.policy.queue_rules.deciding_clause import RuleClause
 
 
 class JobRef(JsonView, frozen=True):
@@ -76,34 +77,6 @@ class LifeEvent(JsonView, frozen=True):
     changes: tuple[FieldChange, ...] = ()
     reason: str = ""
     preemptor: JobRef | None = None
-
-
-class ClauseValues(JsonView, frozen=True):
-    """What a clause saw and gave: `parts` are pieces of its text with their values, amounts in numbers of the core.
-
-    `node` is the queue or cohort that it was asked about, where it was one. `worked` is the clause with its values, of
-    a choice the branch that was taken: `24 - 20`.
-    """
-
-    parts: tuple[tuple[str, str], ...]
-    result: str
-    node: str = ""
-    worked: str = ""
-
-
-class RuleClause(JsonView, frozen=True):
-    """The rule that keeps a workload pending: the name of its file, where it is written, its text and its values.
-
-    `point` is the question of the queue it answers (`admit`, `strict`, ...). On the page `file` is a path below the
-    folder of the policies. What asks cohorts too has values for each node, from the root down.
-    """
-
-    rule: str
-    point: str
-    text: str = ""
-    file: str = ""
-    line: int = 0
-    values: tuple[ClauseValues, ...] = ()
 
 
 class PodSetRow(JsonView, frozen=True):

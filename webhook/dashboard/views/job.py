@@ -10,12 +10,12 @@ import msgspec
 
 from webhook.api.workload_owner import is_named, owner_of
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
-from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, RuleClause, WorkloadView
+from webhook.dashboard.model.workloads import LifeEvent, PodSetRow, WorkloadView
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.views.clause import below, clause_of
 from webhook.dashboard.views.life import Lives
 from webhook.dashboard.views.rows import Named, Rows, shortage_rows
 from webhook.kube.times import milliseconds
+from webhook.policy.queue_rules.deciding_clause import RuleClause, below, clause_of
 from webhook.queue.decisions import Pending
 from webhook.queue.explain import explain
 from webhook.queue.pending.queue import Entry

@@ -20,10 +20,10 @@ from webhook.dashboard.model.policies import (
     RuleFileRow,
 )
 from webhook.dashboard.sources import Sources
-from webhook.dashboard.views.clause import below
 from webhook.documents import Document
 from webhook.policy.bundle import digest_of
 from webhook.policy.loading.lazy_bundle import LazyPolicy
+from webhook.policy.queue_rules.deciding_clause import below
 from webhook.policy_reload.policies import Policies
 from webhook.server.policy_measures import TIMED_ONE_IN, PolicyKey, PolicyTime
 

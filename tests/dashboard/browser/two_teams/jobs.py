@@ -4,18 +4,17 @@ import msgspec
 
 from tests.dashboard.browser.two_teams.queues import GPU, MINUTE, now, running, waiting
 from webhook.dashboard.model.workloads import (
-    ClauseValues,
     FieldChange,
     HolderRow,
     JobRef,
     LifeEvent,
     Outlook,
     PodSetRow,
-    RuleClause,
     ShortageRow,
     WhatIf,
     WorkloadView,
 )
+from webhook.policy.queue_rules.deciding_clause import ClauseValues, RuleClause
 
 
 def shortages(at: int) -> tuple[ShortageRow, ...]:

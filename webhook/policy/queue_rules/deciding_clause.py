@@ -13,7 +13,6 @@ from webhook.api.amounts import text
 from webhook.cel import Program
 from webhook.cel.trace import TracedPart, trace, worked_out
 from webhook.cel.types import TIMESTAMP
-from webhook.dashboard.model.workloads import ClauseValues, RuleClause
 from webhook.documents import Path
 from webhook.policy.loading.shipped import FOLDERS
 from webhook.policy.queue_rules.compile import Origin, timestamp
@@ -39,6 +38,34 @@ LONGEST: Final = 80
 """Characters of a value that is told."""
 NO_LIMIT: Final = -1
 """What the rules see where a quota has no limit."""
+
+
+class ClauseValues(msgspec.Struct, frozen=True, rename="camel"):
+    """What a clause saw and gave: `parts` are pieces of its text with their values, amounts in numbers of the core.
+
+    `node` is the queue or cohort that it was asked about, where it was one. `worked` is the clause with its values, of
+    a choice the branch that was taken: `24 - 20`.
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    result: str
+    node: str = ""
+    worked: str = ""
+
+
+class RuleClause(msgspec.Struct, frozen=True, rename="camel"):
+    """The rule that keeps a workload pending: the name of its file, where it is written, its text and its values.
+
+    `point` is the question of the queue it answers (`admit`, `strict`, ...). On the page `file` is a path below the
+    folder of the policies. What asks cohorts too has values for each node, from the root down.
+    """
+
+    rule: str
+    point: str
+    text: str = ""
+    file: str = ""
+    line: int = 0
+    values: tuple[ClauseValues, ...] = ()
 
 
 def clause_of(state: State, entry: Entry, told: Pending) -> RuleClause | None:
