@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from tests.queue.load_rules import load_rules
 from webhook import documents
 from webhook.admission.gate import GateAnswer
 from webhook.jobs.describe import describe
 from webhook.offline.dryrun.file_gate import file_gate
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.rules import Rules
 
 CLUSTER = """

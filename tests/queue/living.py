@@ -11,8 +11,8 @@ from typing import Final
 
 from hypothesis import strategies as st
 
+from tests.queue.load_rules import load_rules
 from tests.queue.random_clusters import QUEUES, definitions, groups, jobs, preemptions
-from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.decisions import Decisions
 from webhook.queue.model import (
     AdmissionCheck,

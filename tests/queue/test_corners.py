@@ -8,10 +8,10 @@ import pytest
 
 from tests.queue.build import NS, group, job, names, queue, running, snapshot, state
 from tests.queue.living import rules_of
+from tests.queue.load_rules import load_rules
 from tests.queue.python_rules import KueueRules
 from webhook.offline.plan.make_plan import make_plan
 from webhook.offline.plan.output import outcome
-from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import NS, job, names, queue, running, state
+from tests.queue.load_rules import load_rules
 from tests.queue.python_rules import KueueRules
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, Event, WorkloadChanged, WorkloadEvicted, WorkloadGone
 from webhook.queue.model import LocalQueue, Preemption

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import NS, job, queue, running, state
+from tests.queue.load_rules import load_rules
 from webhook.api.pending_message import start_unknown_of
 from webhook.documents import read
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.explain import explain, pending
 from webhook.queue.forecast import Bounds, forecast, with_start

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import NS, copy_of, group, job, names, queue, running, state
+from tests.queue.load_rules import load_rules
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.reader import snapshot
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import queue
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from tests.queue.load_rules import load_rules
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.model import Preemption
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: mine}\nspec:\n  extends: [kueue]\n"

@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from tests.queue.load_rules import load_rules
 from tests.queue.python_rules import KueueRules
 from webhook.documents import read
-from webhook.policy.queue_rules.files import load_rules
 from webhook.simulate.generate import generate
 from webhook.simulate.plot import plot, seconds
 from webhook.simulate.simulation import Arrival, simulate

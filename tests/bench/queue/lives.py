@@ -20,7 +20,7 @@ import orjson
 
 from tests.bench.queue.decisions import Table, one_queue, reference, shape
 from tests.bench.queue.rules import rule_sets
-from webhook.policy.queue_rules.files import load_rules
+from tests.queue.load_rules import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
 from webhook.queue.model import LocalQueue, PodSet, Snapshot, Workload

@@ -3,10 +3,11 @@
 import asyncio
 
 from tests.cluster.small_cluster import CLOCKS, JOB, job, queues, small_cluster
+from tests.queue.load_rules import load_rules
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.jobs.describe import describe
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.store.objects import merge
 
 CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]

@@ -10,13 +10,14 @@ import pytest
 import yaml
 
 from tests.offline.running import invoke
+from tests.queue.load_rules import load_rules
 from webhook.api.types.queuepolicy import Law
 from webhook.cli.commands.policies.test import test as run_tests
 from webhook.cli.commands.queues.plan import plan
 from webhook.offline.laws import checks
 from webhook.offline.laws.checks import LAWS
 from webhook.offline.laws.search import counterexample
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Decisions
 from webhook.queue.rules import Rules

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.build import NS, copy_of, job, names, queue, running, state
+from tests.queue.load_rules import load_rules
 from tests.queue.python_rules import KueueRules
 from webhook.api.snapshot.reader import snapshot
 from webhook.documents import read
 from webhook.offline.plan.make_plan import make_plan
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Evicted
 from webhook.queue.events import DefinitionChanged, WorkloadChanged
@@ -157,7 +158,7 @@ def test_who_is_to_go_at_once_goes_in_the_next_call_though_no_time_passed() -> N
 
 
 def test_one_that_fails_evicts_nobody_and_hides_no_other() -> None:
-    """It is told with its file and line; what others say still counts, and so do admissions."""
+    """The failure is told with its file and line; what others say still counts, and so do admissions."""
     by = rules("  evict:\n    - {reason: Bad, expression: \"workload.labels['x'] == ''\"}\n")
     core = state([queue("a", 3)], [running("w", "a"), running("off", "a", active=False), job("next", "a")])
     made = decide(core, by, 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.queue.build import NS, give_back, job, names, queue, running, state
+from tests.queue.load_rules import load_rules
 from webhook.documents import read
-from webhook.policy.queue_rules.files import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import PendingPlace, Reason
 from webhook.queue.events import WorkloadChanged

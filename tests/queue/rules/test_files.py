@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.queue.build import job, names, queue, running, state
+from tests.queue.load_rules import load_rules
 from tests.shared import ROOT
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.policy.queue_rules.file_rules import FileRules
-from webhook.policy.queue_rules.files import load_rules, rules_among, rules_named, shipped
+from webhook.policy.queue_rules.files import rules_among, rules_named, shipped
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason
 from webhook.queue.events import WorkloadGone
@@ -40,7 +41,10 @@ def test_conditions_of_admit_add_up_over_files() -> None:
         "  admit:\n    - expression: facts.userWorkloads < 1\n      reason: UserCap\n"
         "      messageExpression: \"'user ' + workload.user + ' runs enough'\"\n"
     )
-    window = HEAD + "  admit:\n    - {expression: now.getHours() < 6, reason: Night, message: only at night}\n"
+    window = (
+        HEAD.replace("test", "night")
+        + "  admit:\n    - {expression: now.getHours() < 6, reason: Night, message: only at night}\n"
+    )
     rules = load_rules([*read(cap, "cap"), *read(window, "window")])
     core = state([queue("a", 9)], [running("r", "a", user="ann"), job("j", "a", user="ann"), job("k", "a", user="bob")])
     assert names(decide(core, rules, 0)) == ["k"]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.queue.build import job, names, queue, state
+from tests.queue.load_rules import load_rules
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.policy.queue_rules.files import load_rules, mistakes_in, rules_named
+from webhook.policy.queue_rules.files import mistakes_in, rules_named
 from webhook.queue.cycle.decide import decide
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: mine}\nspec:\n"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.queue.load_rules import load_rules
 from tests.queue.python_rules import READS
-from webhook.policy.queue_rules.files import load_rules, rules_named
+from webhook.policy.queue_rules.files import rules_named
 
 HEAD = "apiVersion: sluice.dev/v1alpha1\nkind: QueuePolicy\nmetadata: {name: test}\nspec:\n"
 

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.queue.build import NS, job, names, queue, running, state
+from tests.queue.load_rules import load_rules
 from tests.queue.random_clusters import definitions, workloads
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.policy.queue_rules.files import load_rules
 from webhook.policy.queue_rules.values import BadValue, sortable
 from webhook.queue.cycle.decide import decide
 from webhook.queue.decisions import Reason

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
-from webhook.documents import Document, read
+from webhook.documents import Document
 from webhook.policy.loading.load_bundle import read_file
 from webhook.policy.loading.shipped import FOLDERS, QUEUE
 from webhook.policy.queue_rules.configured import Configured, configured
@@ -78,20 +78,6 @@ def chosen(documents: Iterable[Document], names: Iterable[str]) -> list[RuleFile
     Raises SourceError on a name that is neither among the documents nor shipped.
     """
     return in_order(_Finder(documents).all_asked(names))
-
-
-def load_rules(
-    source: str | Document | Iterable[Document],
-    parameters: Mapping[str, object] | None = None,
-    settings: Settings | None = None,
-) -> Rules:
-    """Compile QueuePolicy documents, or the text of a file of them, to rules; a later one over an earlier one.
-
-    Parameters and settings go before those of the files. Raises SourceError with every mistake found.
-    """
-    documents = read(source) if isinstance(source, str) else [source] if isinstance(source, Document) else list(source)
-    finder = _Finder(documents)
-    return finder.rules([finder.file(document) for document in documents], parameters, settings)
 
 
 def mistakes_in(documents: Iterable[Document]) -> list[Diagnostic]:
