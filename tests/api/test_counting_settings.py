@@ -68,7 +68,7 @@ def workload(name, requests, annotations=None):
     ],
 )
 def test_a_resource_that_no_group_covers(settings, admitted):
-    """It keeps a workload pending, or is not counted where the settings say so."""
+    """The resource keeps a workload pending, or is not counted where the settings say so."""
     snapshot = Reader([*QUEUES, workload("w", {"cpu": "2", "example.com/gpu": "100"})], settings=settings).snapshot()
     decided = decide(State.from_snapshot(snapshot), rules_named(["kueue"]), 0)
     assert [dict(pods.resource_usage) for found in decided.admitted for pods in found.pod_sets] == admitted
@@ -121,7 +121,7 @@ def test_the_smallest_part_of_an_output_counts():
 
 
 def test_an_excluded_resource_multiplies_nothing():
-    """It is as if the pod did not ask for it."""
+    """The pod counts as if it did not ask for the resource."""
     settings = ResourceSettings(("x.io/",), (Transformation("a", {"b": UNIT}, False, "x.io/x"),))
     assert counted({"a": 2 * UNIT, "x.io/x": 3 * UNIT}, settings) == {"b": 2 * UNIT}
 

@@ -33,5 +33,5 @@ POD = {**container("1", "2"), "resources": {"requests": {"cpu": "3"}, "limits": 
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence(spec, ranges, problem):
-    """It begins as Kueue's does, and says which container asks for what, and what is allowed."""
+    """The message begins as Kueue's does, and says which container asks for what, and what is allowed."""
     assert problem_of([spec], ranges) == problem

@@ -95,7 +95,7 @@ def test_a_local_queue_that_no_crd_allows_lets_nothing_through():
     ],
 )
 def test_a_workload_that_no_crd_allows_waits(pod_set, message):
-    """It is not admitted with whatever its numbers come to."""
+    """The workload is not admitted with whatever its numbers come to."""
     admitted, waits = told(*queues(), workload(**pod_set))
     assert admitted == []
     assert waits["team-a/w"] == ("Misconfigured", message)
@@ -121,14 +121,14 @@ def test_a_queue_is_suspended_for_what_it_is_and_not_for_its_name():
 
 
 def test_what_holds_quota_of_a_queue_that_is_gone_is_told():
-    """It is neither admitted anew nor forgotten."""
+    """The workload is neither admitted anew nor forgotten."""
     admitted, waits = told(*queues(), holding("gone", "f"))
     assert admitted == []
     assert waits["team-a/w"] == ("Misconfigured", "ClusterQueue gone not found")
 
 
 def test_what_holds_quota_of_a_flavor_that_is_gone_is_told():
-    """It counts nowhere, and takes nothing from the others."""
+    """The usage counts nowhere, and takes nothing from the others."""
     admitted, waits = told(*queues(), holding("cq", "gone"), workload("new"))
     assert admitted == ["team-a/new"]
     assert waits == {

@@ -88,7 +88,7 @@ def test_a_tree_gives_no_more_than_its_parent_deserves():
 
 
 def test_parents_that_form_a_circle_own_nothing():
-    """They are told as what they are, and nobody hangs."""
+    """The queues of a circle are told as what they are, and nobody hangs."""
     admitted, waits = told(queue("a", parent="b"), queue("b", parent="a"), queue("q", parent="a"), group("g"))
     assert admitted == []
     assert list(waits) == ["n/g"]

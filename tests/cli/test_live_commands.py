@@ -167,7 +167,7 @@ def test_flavors_are_shown_with_what_all_queues_own(store):
 
 
 def test_flavors_have_the_quota_of_cohorts(store):
-    """It is used as that of queues is: without it a flavor looked used beyond what there is."""
+    """The quota of a cohort is used as that of queues is: without it a flavor looked used beyond what there is."""
     quota = [{"name": "a100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "4"}]}]
     for name, spec in (
         ("all", {"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": quota}]}),
@@ -265,7 +265,7 @@ def test_why_with_few_rights(store, monkeypatch):
 
 
 def test_the_rules_are_those_in_force(store, monkeypatch, tmp_path):
-    """Those that the leader names; else those of the folder, and that is said; `--rules` goes before both."""
+    """The rules that the leader names; else those of the folder, and that is said; `--rules` goes before both."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".sluice.yaml").write_text("queueRules: [fifo]\npolicies: []\n")
     asked = (why, "waits", "-n", "team-a")
@@ -378,7 +378,7 @@ def test_a_change_is_told_asked_and_written(store, command, arguments, key, valu
 
 
 def test_a_running_workload_is_requeued_when_it_has_let_go(store, monkeypatch):
-    """It is stopped first, and waits again when its quota is free; where nobody frees it, that is said."""
+    """The job is stopped first, and waits again when its quota is free; where nobody frees it, that is said."""
     seen = []
 
     async def lets_go(store, change):
@@ -421,7 +421,7 @@ def finish(store, name):
 @pytest.mark.parametrize("arguments", [["--dry-run"], ["--yes"]], ids=["tried", "done"])
 @pytest.mark.parametrize("name", ["runs", "waits"])
 def test_what_has_finished_is_left_alone(store, command, arguments, name):
-    """It has nothing to give back, and waits for nothing: that is said, at once, and nothing is written."""
+    """What has finished has nothing to give back and waits for nothing: that is said, and nothing is written."""
     finish(store, f"job-{name}-1")
     done = invoke(command, name, "-n", "team-a", *arguments)
     told = f"sluice {command.name}: Workload team-a/job-{name}-1 has finished: it holds no quota and waits for none\n"
@@ -502,7 +502,7 @@ def test_top_has_a_row_on_a_line_for_a_script(store):
     "command", [why, evict, requeue, stop, resume, get], ids=["why", "evict", "requeue", "stop", "resume", "get"]
 )
 def test_an_empty_name_is_refused(store, command):
-    """It would be the path of a whole list."""
+    """An empty name would be the path of a whole list."""
     done = invoke(command, *(("queues",) if command is get else ()), "")
     assert done.exit_code == exits.BAD_INPUT
     assert "must not be empty" in done.stderr
@@ -548,7 +548,7 @@ spec: {suspend: true, replicatedJobs: []}
     ],
 )  # fmt: skip
 def test_why_tells_what_keeps_a_job_out_of_the_queues(store, job, told):
-    """It names no queue, has ended, is not there at all; or its namespace has not opted in, and nobody looks at it."""
+    """The job names no queue, has ended, is not there; or its namespace has not opted in, and nobody looks at it."""
     for document in read(UNQUEUED):
         asyncio.run(store.create(document.value))
     namespace = "outside" if job == "early" else "team-a"

@@ -37,7 +37,7 @@ def test_a_record_is_one_object(logged):
 
 
 def test_a_traceback_stays_on_its_line(logged):
-    """It is a field, and bytes that are no text do not stop the log."""
+    """The traceback is a field, and bytes that are no text do not stop the log."""
     logger, lines = logged
     try:
         raise ValueError("half a \udcff character")

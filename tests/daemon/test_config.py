@@ -137,7 +137,7 @@ def test_a_list_of_which_all_entries_were_taken_out_is_no_name(tmp_path, text):
 
 
 def test_namespaces_that_are_left_alone_are_set_in_every_place(tmp_path):
-    """They reach the queues, whose selector takes their jobs out; a name that no namespace has is a mistake."""
+    """The names reach the queues, whose selector takes their jobs out; a name that no namespace has is a mistake."""
     file = tmp_path / "sluice.yaml"
     file.write_text("never: [ci, infra]\n")
     found = load(file, {}, {}), load(None, {"SLUICE_NEVER": "ci,infra"}, {}), load(None, {}, {"never": ("ci", "infra")})

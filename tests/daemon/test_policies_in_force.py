@@ -137,7 +137,7 @@ def test_a_change_that_keeps_size_and_time_comes_into_force(policies):
 
 
 def test_files_are_loaded_again_where_the_process_that_loads_them_failed(policies, monkeypatch):
-    """It was killed, or could not be started: no edit of the files would follow."""
+    """The process was killed, or could not be started: no edit of the files would follow."""
 
     async def killed(*_):
         raise LoaderError("the process that loads policies exited with code -9")

@@ -104,7 +104,7 @@ def test_folders_that_are_opened_and_closed_later(tmp_path):
 
 @pytest.mark.parametrize("watches", [True, False])
 def test_a_file_that_another_program_writes(tmp_path, watches):
-    """It is known when the editor tells of it, which it is asked to, and at the latest when a document is saved."""
+    """The file is known when the editor tells of it, as it is asked to, and at the latest when a document is saved."""
 
     async def go():
         async with editing(tmp_path, watches=watches) as editor:

@@ -164,7 +164,7 @@ def test_a_workload_is_found_by_the_name_of_its_job(tmp_path, asked, found):
 
 
 def test_a_time_after_the_journals_end_is_answered_as_of_its_end(journal):
-    """That is said; not where the journal goes on, were it only by one round."""
+    """The answer says so; not where the journal goes on, were it only by one round."""
     ends = "note: the journal ends at 2026-01-05T12:10:00Z; this is the state then\n"
     for minutes, said in ((0, ""), (5, ""), (9, ""), (10, ""), (11, ends)):
         done = sluice("show", journal, "--workload", "team-a/second", "--at", stamp(minutes))

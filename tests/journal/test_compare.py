@@ -114,7 +114,7 @@ def test_what_came_after_the_time_is_not_reported(tmp_path):
 
 
 def test_a_start_that_the_core_would_not_have_made_is_worse(tmp_path):
-    """It does not fit: the other queue admits over the quota. A start of the same round is no excuse."""
+    """The job does not fit: the other queue admits over the quota. A start of the same round is no excuse."""
     beside = Beside(tmp_path)
     beside.sees(told("first", "2"), told("second", "1"))
     beside.sees(told("first", "2", *RESERVED, admission=True))

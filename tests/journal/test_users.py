@@ -107,7 +107,7 @@ def written(folder: Path, key: bytes = b"") -> str:
 
 
 def test_a_folder_has_a_key_of_its_own(tmp_path):
-    """It is made for its owner alone, and used again; another folder has another one."""
+    """The key is made for its owner alone, and used again; another folder has another one."""
     first = written(tmp_path / "a")
     assert (tmp_path / "a" / KEY_FILE).stat().st_mode & 0o777 == 0o600
     assert written(tmp_path / "a") == first

@@ -99,7 +99,7 @@ def test_requeued_false_keeps_a_workload_out(reason, held):
 
 
 def test_a_held_workload_waits_and_says_why():
-    """It is not admitted though there is room; when the condition changes, it is."""
+    """The workload is not admitted though there is room; when the condition changes, it is."""
     core = state([queue("a", 1)], [job("w", "a", held="Maintenance")])
     assert names(decide(core, KueueRules(), 0)) == []
     (told,) = pending(core)

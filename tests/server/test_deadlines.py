@@ -52,7 +52,7 @@ def judged(stage, text, obj):
     ],
 )
 def test_expression_that_goes_on_and_on_fails(stage, text):
-    """It is an error of the policy, which its failure policy turns into a denial; nothing of it is left behind."""
+    """The stop is an error of the policy, which its failure policy turns into a denial; nothing of it is left."""
     verdict = judged(stage, text, LONG)
     assert not verdict.allowed
     assert "operation interrupted" in verdict.message

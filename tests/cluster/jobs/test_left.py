@@ -82,7 +82,7 @@ def test_a_job_that_ends_after_it_left_gives_its_quota_back(leaves):
 
 @LEAVE
 def test_a_job_that_runs_after_it_left_is_not_stopped(leaves):
-    """It keeps its quota until it is preempted; then its Workload goes, and whoever took its place need not wait."""
+    """The job keeps its quota until it is preempted; then its Workload goes, and who took its place need not wait."""
 
     async def go():
         async with cluster() as w:
@@ -136,7 +136,7 @@ def test_a_job_that_leaves_while_it_waits_is_not_admitted():
 
 
 def test_a_pod_that_leaves_while_it_waits_gives_its_quota_back():
-    """It stays behind its gate, and can be deleted."""
+    """The pod stays behind its gate, and can be deleted."""
 
     async def go():
         async with cluster() as w:
@@ -177,7 +177,7 @@ async def can_be_deleted(w):
 
 
 def test_a_group_of_which_a_pod_leaves_gives_its_quota_back():
-    """It waits; its pods can be deleted."""
+    """The group waits; its pods can be deleted."""
 
     async def go():
         async with cluster() as w:

@@ -60,7 +60,7 @@ def test_a_workload_whose_job_lives_gets_its_reference_back():
 
 
 def test_a_workload_that_was_made_by_hand_stays():
-    """It has neither owner nor label, and waits for whoever made it."""
+    """The Workload has neither owner nor label, and waits for whoever made it."""
 
     async def go():
         async with small_cluster(*queues("1"), seconds=None) as w:

@@ -204,7 +204,7 @@ def test_a_workload_of_the_groups_name_that_is_another_is_left_alone():
     ],
 )  # fmt: skip
 def test_a_group_that_is_not_complete_is_no_job(pods):
-    """It waits for the pod, or the edit, that it lacks."""
+    """The group waits for the pod, or the edit, that it lacks."""
     assert as_one_job(pods) is None
 
 

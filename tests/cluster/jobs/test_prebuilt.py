@@ -48,7 +48,7 @@ async def told(w, name, reason):
 
 
 def test_a_job_takes_over_the_workload_that_it_names():
-    """It becomes its controller, starts and ends with it, and no second Workload is made."""
+    """The job becomes the Workload's controller, starts and ends with it, and no second Workload is made."""
 
     async def go():
         async with small_cluster(*queues(), prebuilt()) as w:
@@ -85,7 +85,7 @@ def test_a_job_waits_for_the_workload_that_it_names():
 
 
 def test_a_workload_of_another_size_is_not_taken():
-    """It ends with the reason OutOfSync, and the job stays suspended."""
+    """The Workload ends with the reason OutOfSync, and the job stays suspended."""
 
     async def go():
         async with small_cluster(*queues(), prebuilt(cpu="2"), seconds=None) as w:
