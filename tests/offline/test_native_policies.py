@@ -132,7 +132,7 @@ UPDATES = {**PODS, "resources": ["configmaps"], "operations": ["UPDATE"]}
 ASKS = 'object.spec.containers.exists(c, "nvidia.com/gpu" in c.?resources.?limits.orValue({}))'
 TOLERATES = "has(object.spec.tolerations)"
 FIRST = "object.spec.containers[0].resources.limits['nvidia.com/gpu']"
-LONG = f" && [{', '.join(['dyn(variables.v)'] * 500)}].size() > 0"
+LONG = f" && size('{'x' * 9_000}') > 0"
 """So long that variables are not written out."""
 EXEMPT = """---
 apiVersion: sluice.dev/v1alpha1
