@@ -58,7 +58,7 @@ from webhook.setting_values import LOOPBACK, host_and_port
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder
-from webhook.tls.serving import ServingCertificate, trust
+from webhook.tls.serving_certificate import ServingCertificate, trust
 
 if TYPE_CHECKING:
     from webhook.telemetry import Traces  # its libraries are an extra

@@ -14,7 +14,7 @@ from webhook.cluster.webhooks.registered import Registered
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.server.health import HealthCondition, Probe
-from webhook.tls.serving import ServingCertificate
+from webhook.tls.serving_certificate import ServingCertificate
 
 
 def policies(files: PolicyFiles) -> Probe:

@@ -19,7 +19,7 @@ from webhook.cluster.api.live_store import LiveStore
 from webhook.documents import read
 from webhook.jobs.kinds import KINDS as JOB_KINDS
 from webhook.kube.gvk import GroupVersionKind, gvk_of
-from webhook.store import mirror
+from webhook.store import informer
 from webhook.store.memory import MemoryStore
 
 FILE = Path(__file__).with_name("rights.yaml")
@@ -31,7 +31,7 @@ OF_USERS = ("webhook.cli", "webhook.offline")
 OBJECTS = "objects-of-any-kind.kueue.x-k8s.io"
 """The row of the queue's kinds for the account that rewrites them all."""
 OF_OTHERS = {
-    "webhook.cluster.webhooks.registration": "registration",
+    "webhook.cluster.webhooks.configurations": "registration",
     "webhook.cluster.webhooks.crds": "crds",
     "webhook.cluster.front_proxy": "front-proxy",
 }
@@ -103,7 +103,7 @@ def rights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     yield
     known = dict(rows())
     assert sorted(sent - known.keys() - set(_of_parameters(sent))) == [], f"what Sluice sends and {FILE.name} lacks"
-    if not str(mirror.__file__).endswith(".py"):
+    if not str(informer.__file__).endswith(".py"):
         return  # compiled code has no frames: not all that it sends is seen
     name = request.node.nodeid
     assert (

@@ -26,8 +26,8 @@ from webhook.cluster.queues.names import QueueNames
 from webhook.jobs.finish import finish_of
 from webhook.kube.conditions import find
 from webhook.kube.gvk import GroupVersionKind
+from webhook.store.informer import Informer
 from webhook.store.memory import MemoryStore
-from webhook.store.mirror import Mirror
 from webhook.store.objects import copy_json
 
 JOB = GroupVersionKind("batch", "v1", "Job")
@@ -111,9 +111,9 @@ class Kubelet:
     starts: list[str] = field(default_factory=list)
 
     async def run(self) -> None:
-        mirror = Mirror(JOB, self._heard)
+        informer = Informer(JOB, self._heard)
         self._due: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-        follow = asyncio.create_task(mirror.follow(self.store))
+        follow = asyncio.create_task(informer.follow(self.store))
         try:
             while True:
                 await self._step(*await self._due.get())

@@ -171,7 +171,7 @@ def test_one_that_changes_before_its_admission_is_written_is_decided_on_anew():
             last = await w.workload("last")
             name = last["metadata"]["name"]
             await store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
-            seen = lambda: not w.view.mirror(WORKLOAD).get(name, "team-a")["spec"]["active"]  # noqa: E731
+            seen = lambda: not w.view.informer(WORKLOAD).get(name, "team-a")["spec"]["active"]  # noqa: E731
             await w.until(seen, "the change is seen")
             store.go.set()
             await w.until(lambda: len(store.admitted) == CONCURRENT_WRITES, "the others are admitted")

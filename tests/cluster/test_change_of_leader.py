@@ -20,8 +20,8 @@ from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import Conflict, Unavailable
+from webhook.store.informer import Informer
 from webhook.store.memory import MemoryStore
-from webhook.store.mirror import Mirror
 from webhook.store.objects import version_of
 
 
@@ -377,14 +377,14 @@ def test_a_new_leader_knows_of_admissions_that_its_watch_told_late(monkeypatch, 
 
     async def go():
         store = MemoryStore()
-        late, reach = Late(store), Mirror.reach
+        late, reach = Late(store), Informer.reach
 
-        async def told(mirror, version):
+        async def told(informer, version):
             if in_time:
                 late.open.set()
-            await reach(mirror, version)
+            await reach(informer, version)
 
-        monkeypatch.setattr(Mirror, "reach", told)
+        monkeypatch.setattr(Informer, "reach", told)
         async with small_cluster(*queues("0"), store=store, seconds=None, leader=candidate(store, "a")) as w:
             quota = lambda cpu: store.patch(CLUSTER_QUEUE, "cq", None, {"spec": queues(cpu)[2]["spec"]})  # noqa: E731
             await w.create(job("large", "2"))
@@ -395,7 +395,7 @@ def test_a_new_leader_knows_of_admissions_that_its_watch_told_late(monkeypatch, 
             second, view, _ = make_controller(late, candidate(late, "b", clock))
             view.start()
             second.start()
-            await w.until(lambda: len(view.mirror(WORKLOAD).all()) == 2, "the second knows both")
+            await w.until(lambda: len(view.informer(WORKLOAD).all()) == 2, "the second knows both")
             late.open.clear()
             await quota("1")
             await w.until_condition("small", "Admitted")

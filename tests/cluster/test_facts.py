@@ -219,8 +219,8 @@ def test_a_workload_of_kueue_counts_whatever_its_name():
         [gang] = await add(store, jobset("gang"))
         workload = admitted(gang)
         workload["metadata"]["name"] = "jobset-gang-0a1b2"
-        view.mirror(JOBSET).keep(gang)
-        view.mirror(WORKLOAD).keep(workload)
+        view.informer(JOBSET).keep(gang)
+        view.informer(WORKLOAD).keep(workload)
         assert await decided(facts, below(gang, job("child"))) == (True, 0)
 
     asyncio.run(go())
@@ -278,7 +278,7 @@ def test_what_the_settings_leave_out_is_not_held(settings, kind, held):
     store = MemoryStore()
     view = View(store, (NAMESPACE,))
     named = {**TEAM["metadata"], "labels": {"tier": "gold", "kubernetes.io/metadata.name": "team-a"}}
-    view.mirror(NAMESPACE).keep({**TEAM, "metadata": named})
+    view.informer(NAMESPACE).keep({**TEAM, "metadata": named})
     facts = ViewFacts(view, ParamKinds(view), Clock(), QueueSettings(**settings))
     assert facts.holds(job("a") if kind == "Job" else jobset("a"), "team-a") is held
     assert facts.holds({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, "team-a")

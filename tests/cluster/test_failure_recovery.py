@@ -128,13 +128,13 @@ def test_a_node_that_is_lost_later():
                 return False
 
             await w.until(gone, "a is gone")
-            assert not w.view.mirror(POD).all(), "a Pod that no queue has is none of the view's"
+            assert not w.view.informer(POD).all(), "a Pod that no queue has is none of the view's"
 
     asyncio.run(go())
 
 
 async def _known(w):
-    return bool(w.view.mirror(NODE).all())
+    return bool(w.view.informer(NODE).all())
 
 
 def test_nothing_is_done_or_watched_where_the_gate_is_off():

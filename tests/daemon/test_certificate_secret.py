@@ -18,13 +18,13 @@ from webhook.certificates import issuing
 from webhook.certificates.rotation import AUTHORITY_BEFORE, LEAF_BEFORE, Held, Step, authorities, due, mark
 from webhook.certificates.secret import ROTATE, SECRET, SERVED_BY, SETTLE_SECONDS, CertificateSecret, SecretPlace
 from webhook.cluster.clocks import Clocks
-from webhook.cluster.webhooks.registration import CRD, MUTATING, OURS, PART_OF, VALIDATING
+from webhook.cluster.webhooks.configurations import CRD, MUTATING, OURS, PART_OF, VALIDATING
 from webhook.kube.gvk import POD
 from webhook.store.errors import Conflict, NotFound, StoreError
 from webhook.store.memory import MemoryStore
 from webhook.tls.authority import names_of
 from webhook.tls.folder import Folder
-from webhook.tls.serving import ServingCertificate
+from webhook.tls.serving_certificate import ServingCertificate
 from webhook.tls.validity import expiry
 
 NAMESPACE, NAME = "sluice-system", "sluice-tls"

@@ -11,9 +11,9 @@ from tests.daemon.serving import RULES, running
 from tests.patience import until
 from webhook.cel.program import Program
 from webhook.cluster.webhooks import registered as webhooks
+from webhook.cluster.webhooks.configurations import VALIDATING, Options, WebhookEndpoint, register
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import registered
-from webhook.cluster.webhooks.registration import VALIDATING, Options, WebhookEndpoint, register
 from webhook.config import QueueMode
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.load_bundle import load_bundle

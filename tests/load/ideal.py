@@ -24,7 +24,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.cluster.api.live_store import LiveStore
 from webhook.kube.conditions import holds
 from webhook.store.errors import StoreError
-from webhook.store.mirror import Mirror
+from webhook.store.informer import Informer
 from webhook.store.objects import Object, key_of
 
 FLOOD = Pace(10_000, 20_000, 10.0)
@@ -165,9 +165,9 @@ async def run(kubeconfig: Path) -> None:
         (LOCAL_QUEUE, counters.local),
         (WORKLOAD, counters.workload),
     ):
-        mirror = Mirror(kind, heard)
-        following.append(asyncio.create_task(mirror.follow(store)))
-        await mirror.synced.wait()
+        informer = Informer(kind, heard)
+        following.append(asyncio.create_task(informer.follow(store)))
+        await informer.synced.wait()
     following.append(asyncio.create_task(counters.tell()))
     await stop.wait()
     for task in following:

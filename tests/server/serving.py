@@ -20,7 +20,7 @@ from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
-from webhook.tls.serving import ServingCertificate
+from webhook.tls.serving_certificate import ServingCertificate
 
 
 @dataclass

@@ -19,7 +19,7 @@ from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.listener import Listener
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
-from webhook.tls.serving import ServingCertificate
+from webhook.tls.serving_certificate import ServingCertificate
 
 
 def answered(*pieces, count=1, **options):

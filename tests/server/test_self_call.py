@@ -8,7 +8,7 @@ from tests.server.serving import serve
 from webhook.server.self_call import SelfCall
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import ensure
-from webhook.tls.serving import trust
+from webhook.tls.serving_certificate import trust
 
 
 def caller(folder):

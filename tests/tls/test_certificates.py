@@ -20,7 +20,7 @@ from webhook.cli.commands.server.certs import certs
 from webhook.tls.authority import bundle, issue, names_of, new_authority
 from webhook.tls.folder import Folder
 from webhook.tls.renewal import RENEW_BEFORE, ensure, rotate
-from webhook.tls.serving import ServingCertificate
+from webhook.tls.serving_certificate import ServingCertificate
 from webhook.tls.validity import expiry
 
 NOW = datetime.now(UTC)

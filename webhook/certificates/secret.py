@@ -25,7 +25,7 @@ from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore
 from webhook.tls.folder import Folder, write
-from webhook.tls.serving import ServingCertificate, trust
+from webhook.tls.serving_certificate import ServingCertificate, trust
 from webhook.tls.validity import is_for
 
 log = logging.getLogger(__name__)

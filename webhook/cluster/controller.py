@@ -261,7 +261,7 @@ class Controller:
 
     async def _read(self, gvk: GroupVersionKind) -> None:
         if await self._view.store.scope(gvk) is not None:
-            await self._view.mirror(gvk).refresh(self._view.store)
+            await self._view.informer(gvk).refresh(self._view.store)
 
     async def _decide(self) -> None:
         is_first = True

@@ -163,7 +163,7 @@ class DecisionWriter:
             decision = replace(decision, pod_sets=slices.whole(decision.pod_sets, old, workload, self._settings))
             if {pods.name: pods.count for pods in decision.pod_sets} != slices.counts(workload):
                 return  # the job has changed meanwhile: the next round decides on the new counts
-        queue = self._view.mirror(CLUSTER_QUEUE).get(decision.cluster_queue)
+        queue = self._view.informer(CLUSTER_QUEUE).get(decision.cluster_queue)
         new = workload_conditions.admitted(workload, decision, queue, amounts.text, self._writer.stamp())
         if await self._write(workload, new):
             where = decision.workload, decision.cluster_queue
@@ -275,4 +275,4 @@ class DecisionWriter:
     def _queue_of(self, workload: Object | None) -> str:
         """Return the ClusterQueue of a Workload's LocalQueue, "" if none."""
         name, namespace = str(at(workload or {}, ("spec", "queueName")) or ""), key_of(workload)[0] if workload else ""
-        return str(at(self._view.mirror(LOCAL_QUEUE).get(name, namespace) or {}, ("spec", "clusterQueue")) or "")
+        return str(at(self._view.informer(LOCAL_QUEUE).get(name, namespace) or {}, ("spec", "clusterQueue")) or "")

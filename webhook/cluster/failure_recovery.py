@@ -48,7 +48,7 @@ class FailureRecovery:
     async def run(self) -> None:
         """Check all nodes repeatedly; returns when this replica no longer leads."""
         while True:
-            for node in unreachable(self._view.mirror(NODE).all()):
+            for node in unreachable(self._view.informer(NODE).all()):
                 try:
                     await self._look(node)
                 except NotLeading:

@@ -84,9 +84,9 @@ class Fence:
         A pending Workload is stamped, preferably one that the former leader claimed: the watch delivers earlier writes
         first. If none is pending, or the write or the watch fails, the Workloads have to be listed instead.
         """
-        mirror = self._view.mirror(WORKLOAD)
+        informer = self._view.informer(WORKLOAD)
         # The last claimed are those that the former leader was least likely to admit meanwhile.
-        known = chain(map(self._view.workload, reversed(left or ())), mirror.all())
+        known = chain(map(self._view.workload, reversed(left or ())), informer.all())
         waiting = next((w for w in known if w and not holds(w, QUOTA_RESERVED) and not holds(w, FINISHED)), None)
         if waiting is None:
             return False
@@ -96,7 +96,7 @@ class Fence:
                 return False
             self._caught_up = version_of(written)
             async with asyncio.timeout(CATCH_UP):
-                await mirror.reach(version_of(written))
+                await informer.reach(version_of(written))
         except (StoreError, TimeoutError):
             return False
         return True
@@ -109,7 +109,7 @@ class Fence:
         """
         self._claimed = {}
         if left is None:
-            waiting = [w for w in self._view.mirror(WORKLOAD).all() if not holds(w, FINISHED)]
+            waiting = [w for w in self._view.informer(WORKLOAD).all() if not holds(w, FINISHED)]
         else:
             waiting = [workload for key in left if (workload := self._view.workload(key)) is not None]
         waiting = [workload for workload in waiting if version_of(workload) != self._caught_up]

@@ -36,7 +36,7 @@ class ViewFacts:
         self, view: View, params: ParamKinds, clock: Callable[[], float], settings: QueueSettings | None = None
     ) -> None:
         self._view, self._params, self._clock = view, params, clock
-        self._namespaces = view.mirror(NAMESPACE)
+        self._namespaces = view.informer(NAMESPACE)
         self._managed, settings = managed(settings), settings or QueueSettings()
         self.switches, self.external = settings.switches, settings.external
         self._owners, self._reads = ViewOwners(view, settings), LiveReads(view.store, clock)
@@ -103,7 +103,7 @@ class ViewFacts:
         if not self._view.follows(WORKLOAD):
             return False
         key = key_of_job(job)
-        workload = self._asked(ObjectQuery(self._view.mirror(WORKLOAD).gvk, key.namespace, key.workload))
+        workload = self._asked(ObjectQuery(self._view.informer(WORKLOAD).gvk, key.namespace, key.workload))
         return workload is not None and admits(workload, key.uid)
 
     def _asked(self, query: ObjectQuery) -> Object | None:

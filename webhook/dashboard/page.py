@@ -93,7 +93,7 @@ class Page:
         return None if entry is None else entry.workload
 
     def _job(self, uid: str) -> JobRef | None:
-        found = self._sources.view.mirror(WORKLOAD).by_uid(uid)
+        found = self._sources.view.informer(WORKLOAD).by_uid(uid)
         return None if found is None else ref_of(found)
 
     def _marks(self) -> tuple[int, str]:

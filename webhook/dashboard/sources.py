@@ -51,4 +51,4 @@ class Sources:
     def workload(self, key: str) -> Object | None:
         """Return the object of a Workload, by `namespace/name`."""
         namespace, _, name = key.partition("/")
-        return self.view.mirror(WORKLOAD).get(name, namespace)
+        return self.view.informer(WORKLOAD).get(name, namespace)

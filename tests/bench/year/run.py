@@ -30,8 +30,8 @@ from webhook.queue.decisions import Decisions
 from webhook.queue.rules import Rules
 from webhook.simulate.arrivals import Arrival
 from webhook.store.errors import NotFound
+from webhook.store.informer import Informer
 from webhook.store.memory import MemoryStore
-from webhook.store.mirror import Mirror
 from webhook.store.objects import Object, copy_json
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -122,10 +122,10 @@ class Year:
         self._jobs = self.load.jobs()
         self._next_arrival()
         controller, view = self._controller()
-        mirror = Mirror(JOB, self._heard)
+        informer = Informer(JOB, self._heard)
         self._changed: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         tasks = [asyncio.create_task(work) for work in (
-            mirror.follow(self.store), self._kubelet(), self.judge.follow(JOB), self.judge.follow(WORKLOAD))
+            informer.follow(self.store), self._kubelet(), self.judge.follow(JOB), self.judge.follow(WORKLOAD))
         ]  # fmt: skip
         view.start()
         controller.start()

@@ -50,7 +50,7 @@ def test_an_error_in_a_watch_is_raised():
 
 @pytest.mark.parametrize("read", [lambda page: _answer(200, {}, page), lambda page: _event(page, NAMESPACE)])
 def test_what_is_no_json_is_asked_for_again(read):
-    """A proxy's page with status 200 would end the mirror of a kind for ever."""
+    """A proxy's page with status 200 would end the informer of a kind for ever."""
     with pytest.raises(Unavailable, match="<html>"):
         read(b"<html>be right back</html>")
 

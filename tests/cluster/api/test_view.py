@@ -53,7 +53,7 @@ def test_a_version_that_is_not_served_any_more_is_left():
         store.served = ("v1beta2",)
         await store.create(workload("b"))
         store.changed.set()
-        await until(lambda: len(view.mirror(WORKLOAD)) == 2, "the other version is listed")
+        await until(lambda: len(view.informer(WORKLOAD)) == 2, "the other version is listed")
         seen += [obj["apiVersion"] for obj in view.all(WORKLOAD)]
         await view.stop()
         return seen

@@ -101,7 +101,7 @@ def test_a_change_concerns(old, new, expected):
         added: list[str] = []
         _, view, _ = make_controller(MemoryStore())
         for obj in THERE:
-            view.mirror(gvk_of(obj)).keep(obj)
+            view.informer(gvk_of(obj)).keep(obj)
         affected = AffectedJobs(view, JobWorkloads(view, QueueSettings()), lambda key: added.append(key.name))
         task = asyncio.create_task(affected.run())
         await Turns.passed(100)
@@ -124,7 +124,7 @@ def test_all_jobs_are_added_in_slices(monkeypatch):
         _, view, _ = make_controller(MemoryStore())
         for number in range(2000):
             for obj in running(f"job-{number}"):
-                view.mirror(gvk_of(obj)).keep(obj)
+                view.informer(gvk_of(obj)).keep(obj)
         turns = Turns(monkeypatch, 0.0001)
         affected = AffectedJobs(view, JobWorkloads(view, QueueSettings()), turns.count)
         async with turns:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
-from webhook.cluster.jobs.placement import started
+from webhook.cluster.jobs.start_stop import started
 from webhook.jobs.describe import describe
 from webhook.kube.gvk import POD, GroupVersionKind
 

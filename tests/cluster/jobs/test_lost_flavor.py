@@ -11,7 +11,7 @@ from tests.cluster.workloads.test_admission_checks import answer, checked
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec
 from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR
-from webhook.cluster.jobs.placement import FlavorNotFound
+from webhook.cluster.jobs.start_stop import FlavorNotFound
 from webhook.cluster.provisioning.requests import made
 from webhook.store.objects import merge
 
@@ -28,7 +28,7 @@ async def lose_the_flavor(w):
     await w.store.delete(FLAVOR, "f", None)
 
     async def gone():
-        return w.view.mirror(FLAVOR).get("f") is None
+        return w.view.informer(FLAVOR).get("f") is None
 
     await w.until(gone, "the flavor is gone")
 

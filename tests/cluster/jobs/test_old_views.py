@@ -50,7 +50,7 @@ async def behind(cpu):
 
 def known(w, name):
     """A Workload as the first replica knows it."""
-    return w.view.mirror(WORKLOAD).get(name, "team-a")
+    return w.view.informer(WORKLOAD).get(name, "team-a")
 
 
 def test_a_former_leader_with_an_old_view_stops_no_job_that_the_next_one_has_started():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.cluster.jobs.placement import TOGETHER, is_changed, restored, started
+from webhook.cluster.jobs.start_stop import TOGETHER, is_changed, restored, started
 from webhook.jobs.describe import describe
 from webhook.store.objects import copy_json, merge
 

@@ -232,7 +232,7 @@ def test_what_is_not_the_queue_s_is_left_alone(owner, settings):
         async with small_cluster(*queues("3"), settings=settings) as w:
             await w.create(owner, stateful_set("other"))
             if settings is None:
-                others = lambda: [o for o in w.view.mirror(WORKLOAD).all() if "-other-" in o["metadata"]["name"]]  # noqa: E731
+                others = lambda: [o for o in w.view.informer(WORKLOAD).all() if "-other-" in o["metadata"]["name"]]  # noqa: E731
 
                 async def there():
                     return bool(others())

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cluster.small_cluster import below, job, jobset, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.cluster.jobs.placement import WORKLOAD_ANNOTATION
 from webhook.cluster.jobs.running_pods import owned_pods
+from webhook.cluster.jobs.start_stop import WORKLOAD_ANNOTATION
 from webhook.jobs.elastic import SLICE
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD

@@ -19,7 +19,7 @@ from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.policy.facts import Check, Decision, FactError, ObjectQuery, Unanswered
 from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Unavailable
-from webhook.store.mirror import Mirror
+from webhook.store.informer import Informer
 from webhook.store.objects import EventType, version_of
 
 pytestmark = pytest.mark.cluster
@@ -186,18 +186,18 @@ def test_a_list_is_read_page_by_page(live, namespace, monkeypatch):
     live(work)
 
 
-def test_a_mirror_follows_the_api_server(live, namespace):
-    """What is written by somebody else arrives in the mirror without asking."""
+def test_a_informer_follows_the_api_server(live, namespace):
+    """What is written by somebody else arrives in the informer without asking."""
 
     async def work(store):
-        mirror = Mirror(CONFIG)
-        follow = asyncio.create_task(mirror.follow(store))
-        await mirror.synced.wait()
+        informer = Informer(CONFIG)
+        follow = asyncio.create_task(informer.follow(store))
+        await informer.synced.wait()
         await store.create(config("m", namespace, x="1"))
-        await until(lambda: mirror.get("m", namespace), "the mirror has it")
+        await until(lambda: informer.get("m", namespace), "the informer has it")
         follow.cancel()
         await asyncio.gather(follow, return_exceptions=True)
-        assert mirror.get("m", namespace)["data"] == {"x": "1"}
+        assert informer.get("m", namespace)["data"] == {"x": "1"}
 
     live(work)
 

@@ -162,7 +162,7 @@ def test_a_gate_that_is_removed_is_timed_from_the_admission():
         if name == "alone":
             owner = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": name, "controller": True}
             found["metadata"] |= {"name": "w", "ownerReferences": [owner]}
-        view.mirror(WORKLOAD).keep(found)
+        view.informer(WORKLOAD).keep(found)
         metadata = {"name": name, "namespace": "team-a", "uid": name, "labels": labels}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"schedulingGates": [gate]}}
         transitions.heard(POD, pod, {**pod, "spec": {}})
@@ -180,7 +180,7 @@ def test_only_gates_of_the_queues_are_timed(gate, is_counted):
     registry = CollectorRegistry()
     _, view, _ = make_controller(MemoryStore())
     found = merge(held(RESERVED, ADMITTED), {"metadata": {"resourceVersion": "1", "name": "group", "uid": "group"}})
-    view.mirror(WORKLOAD).keep(found)
+    view.informer(WORKLOAD).keep(found)
     labels = {"kueue.x-k8s.io/pod-group-name": "group"}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team-a", "labels": labels}}
     transitions = Transitions(view, QueueMetrics(registry).workloads, lambda: 1_767_225_660_000)
@@ -224,7 +224,7 @@ def test_local_queues_are_shown_as_the_settings_say(settings, shown):
     report = QueueMetrics(registry, names=QueueNames(view, settings))
     _, _, queue, door = queues("2")
     door = merge(door, {"metadata": {"uid": "1", "resourceVersion": "1", "labels": {"team": "a"}}})
-    view.mirror(LOCAL_QUEUE).keep(door)
+    view.informer(LOCAL_QUEUE).keep(door)
     report.workloads.admitted(held(), Admitted("team-a/w", "cq", ()), 1_767_225_660_000)
     report.update(at_once(tally([queue], [door], Known.of([], [], {}), WorkloadCounts())))
     expected = 1 if shown else None
@@ -239,12 +239,12 @@ def test_a_local_queue_that_is_gone_has_no_series():
     _, view, _ = make_controller(MemoryStore())
     report = QueueMetrics(registry, names=QueueNames(view, QueueSettings()))
     door = merge(door, {"metadata": {"uid": "1", "resourceVersion": "1"}})
-    view.mirror(LOCAL_QUEUE).keep(door)
+    view.informer(LOCAL_QUEUE).keep(door)
     for doors, expected in (([door], 1), ([], None), ([], None)):
         report.workloads.finished(held(RESERVED, ADMITTED), 1.0)
         report.update(at_once(tally([queue], doors, Known.of([], [], {}), WorkloadCounts())))
         assert value(registry, "local_queue_finished_workloads_total", **LOCAL, **RANKED) == expected
-        view.mirror(LOCAL_QUEUE).drop(door)
+        view.informer(LOCAL_QUEUE).drop(door)
     assert value(registry, "finished_workloads_total", **QUEUE, **RANKED) == 3
 
 
@@ -253,7 +253,7 @@ def test_a_queue_that_is_deleted_while_another_leads_has_no_series():
     controller, view, registry = make_controller(MemoryStore())
     _, _, queue, door = queues("2")
     for gvk, obj in ((CLUSTER_QUEUE, queue), (LOCAL_QUEUE, door)):
-        view.mirror(gvk).keep(merge(obj, {"metadata": {"uid": "1", "resourceVersion": "1"}}))
+        view.informer(gvk).keep(merge(obj, {"metadata": {"uid": "1", "resourceVersion": "1"}}))
     controller._report.workloads.finished(held(RESERVED, ADMITTED), 1.0)
     controller._report.leads(False)
     controller.heard(CLUSTER_QUEUE, queue, queue)

@@ -54,7 +54,7 @@ class Stage:
     async def create(self, obj) -> None:
         """Create an object, and have the publisher hear of it; not the core."""
         made = await self.store.create(obj)
-        self.view.mirror(gvk_of(made)).keep(made)
+        self.view.informer(gvk_of(made)).keep(made)
         self.status_writer.heard(gvk_of(made), None, made)
 
     def follow(self) -> None:
@@ -123,8 +123,8 @@ def test_one_made_again_is_written_at_once(is_heard_first):
         answer = stage.patch
 
         def heard():
-            gone = stage.view.mirror(COHORT).get("all")
-            stage.view.mirror(COHORT).drop(gone)
+            gone = stage.view.informer(COHORT).get("all")
+            stage.view.informer(COHORT).drop(gone)
             stage.status_writer.heard(COHORT, gone, None)
 
         async def missed(gvk, name, *rest, **options):

@@ -6,8 +6,8 @@ import pytest
 
 from webhook.api.crds.definitions import Webhook, definitions
 from webhook.cluster.api.kinds import FLAVOR
+from webhook.cluster.webhooks.configurations import CRD
 from webhook.cluster.webhooks.crds import KEEPS_CRDS, apply, guards, migrate
-from webhook.cluster.webhooks.registration import CRD
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import NotFound, Refused
 from webhook.store.memory import MemoryStore

@@ -9,9 +9,7 @@ import pytest
 from tests.cluster.webhooks.test_registration import OPTIONS, policy
 from tests.patience import until
 from webhook import documents
-from webhook.cluster.webhooks.hooks import hooks
-from webhook.cluster.webhooks.registered import Registered, Release, adapted, hooks_of, registered
-from webhook.cluster.webhooks.registration import (
+from webhook.cluster.webhooks.configurations import (
     MUTATING,
     SYSTEM,
     VALIDATING,
@@ -21,6 +19,8 @@ from webhook.cluster.webhooks.registration import (
     is_kept,
     register,
 )
+from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.registered import Registered, Release, adapted, hooks_of, registered
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.webhook_rules import registration

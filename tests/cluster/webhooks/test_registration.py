@@ -10,8 +10,7 @@ from click.testing import CliRunner
 from tests.shared import ROOT
 from webhook import documents
 from webhook.cli.commands.server.register import register as command
-from webhook.cluster.webhooks.hooks import hooks
-from webhook.cluster.webhooks.registration import (
+from webhook.cluster.webhooks.configurations import (
     CRD,
     MUTATING,
     VALIDATING,
@@ -21,6 +20,7 @@ from webhook.cluster.webhooks.registration import (
     register,
     remove,
 )
+from webhook.cluster.webhooks.hooks import hooks
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.matching.index import NEVER_JUDGED

@@ -64,7 +64,7 @@ class Stage:
 
     def says(self, number: int) -> bool:
         """Whether a Workload has a condition."""
-        return bool(conditions_of(self.view.mirror(WORKLOAD).get(f"w-{number}", "team-a")))
+        return bool(conditions_of(self.view.informer(WORKLOAD).get(f"w-{number}", "team-a")))
 
     def inactive(self) -> dict[str, str]:
         return {}
@@ -76,7 +76,7 @@ class Stage:
         """Put objects into store and view."""
         for obj in objects:
             made = await self.store.create(obj)
-            self.view.mirror(gvk_of(made)).keep(made)
+            self.view.informer(gvk_of(made)).keep(made)
 
     def tell(self, number: int, message: str, reason: Reason = Reason.WAITING_FOR_QUOTA) -> list[str]:
         """Set the explanations of so many Workloads; give their keys."""
@@ -173,7 +173,7 @@ def test_other_reasons_do_not_wait_for_first_ones():
         await stage.run(stage.tell(5, "3 free"))
         await stage.upkeep.run(stage.news(stage.tell(20, "too large", Reason.EXCEEDS_MAX_QUOTA)))
         changed, told = stage.writes - 5, {n for n in range(20) if stage.says(n)}
-        stage.view.mirror(WORKLOAD).keep(await stage._patch(WORKLOAD, "w-19", "team-a", RUNS))
+        stage.view.informer(WORKLOAD).keep(await stage._patch(WORKLOAD, "w-19", "team-a", RUNS))
         await stage.upkeep.run_new()
         return changed, told, stage.writes
 
@@ -198,7 +198,7 @@ def test_messages_have_turns_and_reasons_have_none():
             await run(TURN)
         await run(30 * TURN)
         await run(0, stage.tell(20, "1 free", Reason.EXCEEDS_MAX_QUOTA))
-        found = [find(w, "sluice.dev/Waiting")["message"] for w in stage.view.mirror(WORKLOAD).all()]
+        found = [find(w, "sluice.dev/Waiting")["message"] for w in stage.view.informer(WORKLOAD).all()]
         return writes, set(found)
 
     writes, messages = asyncio.run(go())
@@ -225,15 +225,15 @@ def test_those_that_wait_for_a_turn_no_longer_take_none(leave):
         await stage.run(told_apart(stage, range(30), "3 free"))
         stage.now += REWRITE_MS
         await stage.run(told_apart(stage, range(30), "2 free"))  # the first has its turn
-        gone, mirror = range(1, 29), stage.view.mirror(WORKLOAD)
+        gone, informer = range(1, 29), stage.view.informer(WORKLOAD)
         if leave in ("deleted", "admitted"):
             for n in gone:
-                old = mirror.get(f"w-{n}", "team-a")
+                old = informer.get(f"w-{n}", "team-a")
                 if leave == "deleted":
-                    mirror.drop(old)
+                    informer.drop(old)
                     stage.upkeep.heard(WORKLOAD, old, None)
                 else:
-                    mirror.keep(new := await stage._patch(WORKLOAD, f"w-{n}", "team-a", RUNS, subresource="status"))
+                    informer.keep(new := await stage._patch(WORKLOAD, f"w-{n}", "team-a", RUNS, subresource="status"))
                     stage.upkeep.heard(WORKLOAD, old, new)
             await stage.run(())
         elif leave == "other reason":
@@ -246,7 +246,7 @@ def test_those_that_wait_for_a_turn_no_longer_take_none(leave):
         stage.now += TURN
         before = stage.writes
         await stage.run(())
-        return stage.writes - before, find(mirror.get("w-29", "team-a"), "sluice.dev/Waiting")["message"]
+        return stage.writes - before, find(informer.get("w-29", "team-a"), "sluice.dev/Waiting")["message"]
 
     assert asyncio.run(go()) == (1, "2 free")
 
@@ -340,7 +340,7 @@ def test_those_that_are_gone_leave_no_time_to_look_at_them():
         ended = datetime.fromtimestamp(stage.now / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         finished = {"type": "Finished", "status": "True", "lastTransitionTime": ended}
         await stage.create(*({**workload(f"w-{n}"), "status": {"conditions": [finished]}} for n in range(many)))
-        there = stage.view.mirror(WORKLOAD).all()
+        there = stage.view.informer(WORKLOAD).all()
         for obj in there:
             stage.upkeep.heard(WORKLOAD, None, obj)
         await stage.run(())

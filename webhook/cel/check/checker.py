@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from webhook.cel.check.resolve import resolve
+from webhook.cel.check.overload_resolution import resolve
 from webhook.cel.check.unify import Substitution, most_general
 from webhook.cel.env import Env
 from webhook.cel.errors import CompileError, Issue

@@ -21,7 +21,7 @@ import orjson
 
 from webhook.api.scopes import Scopes
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.cluster.webhooks.registration import SYSTEM
+from webhook.cluster.webhooks.configurations import SYSTEM
 from webhook.jobs.kinds import kind_of
 from webhook.kube import patch
 from webhook.kube.absent import ABSENT

@@ -19,7 +19,7 @@ from webhook.jobs.pod_groups import GROUP, group_of
 from webhook.jobs.pod_parents import parent_of
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD
-from webhook.store.mirror import Index, Trim
+from webhook.store.informer import Index, Trim
 from webhook.store.objects import Object
 
 

@@ -13,7 +13,7 @@ from webhook.cluster.api.view import LOOK_AGAIN, View
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.scope import Scope
 from webhook.store.errors import StoreError
-from webhook.store.mirror import Mirror
+from webhook.store.informer import Informer
 
 AFTER_FAILURE = 1.0
 """Seconds until discovery is retried after an error."""
@@ -24,7 +24,7 @@ class ParamKinds:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self.listed: dict[GroupVersionKind, tuple[Scope, Mirror]] = {}
+        self.listed: dict[GroupVersionKind, tuple[Scope, Informer]] = {}
         """Scope and objects of the kinds that have been listed; kinds that are not served are missing."""
         self._problems: dict[GroupVersionKind, str] = {}
         self._known: dict[GroupVersionKind, asyncio.Event] = {}
@@ -62,16 +62,16 @@ class ParamKinds:
     def problems(self, kinds: Iterable[GroupVersionKind]) -> dict[str, str]:
         """Return the problem of each kind not listed yet, by name; "" if there was no error."""
         lacking = (gvk for gvk in kinds if not self._known[gvk].is_set())
-        return {str(gvk): self._problems.get(gvk) or self._view.mirror(gvk).problem for gvk in lacking}
+        return {str(gvk): self._problems.get(gvk) or self._view.informer(gvk).problem for gvk in lacking}
 
     async def _follow(self, gvk: GroupVersionKind) -> None:
         while (scope := await self._discovered(gvk)) is None:
             self._known[gvk].set()
             await asyncio.sleep(LOOK_AGAIN)
         self._view.add(gvk)
-        mirror = self._view.mirror(gvk)
-        await mirror.synced.wait()
-        self.listed[gvk] = scope, mirror
+        informer = self._view.informer(gvk)
+        await informer.synced.wait()
+        self.listed[gvk] = scope, informer
         self._known[gvk].set()
 
     async def _discovered(self, gvk: GroupVersionKind) -> Scope | None:

@@ -1,4 +1,4 @@
-"""The local view of a cluster: a mirror of each followed kind. Every replica has one; it is never written to.
+"""The local view of a cluster: an informer of each followed kind. Every replica has one; it is never written to.
 
 A kind that the cluster does not serve (a CRD that is not installed) counts as empty, and is checked again.
 """
@@ -13,7 +13,7 @@ from webhook.cluster.api.indexes import INDEXES, TRIMS
 from webhook.cluster.api.kinds import LABELS, VERSIONS, WORKLOAD
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import StoreError
-from webhook.store.mirror import Listener, Mirror
+from webhook.store.informer import Informer, Listener
 from webhook.store.objects import ALL, Object, ObjectStore
 
 LOOK_AGAIN: Final = 10.0
@@ -21,12 +21,12 @@ LOOK_AGAIN: Final = 10.0
 
 
 class View:
-    """Mirrors by kind. `start` follows the store until `stop`; all reads are from memory."""
+    """Informers by kind. `start` follows the store until `stop`; all reads are from memory."""
 
     def __init__(self, store: ObjectStore, kinds: Iterable[GroupVersionKind], listener: Listener | None = None) -> None:
         self.store = store
         self._listener = listener
-        self._mirrors: dict[tuple[str, str], Mirror] = {}
+        self._informers: dict[tuple[str, str], Informer] = {}
         self._looked: dict[tuple[str, str], asyncio.Event] = {}
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._running = False
@@ -36,9 +36,9 @@ class View:
     def add(self, gvk: GroupVersionKind) -> None:
         """Follow one more kind (of policy parameters); no effect if it is already followed."""
         key = (gvk.group, gvk.kind)
-        if key in self._mirrors:
+        if key in self._informers:
             return
-        self._mirrors[key] = Mirror(gvk, self._listener, LABELS.get(key, ALL), INDEXES.get(key), TRIMS.get(key))
+        self._informers[key] = Informer(gvk, self._listener, LABELS.get(key, ALL), INDEXES.get(key), TRIMS.get(key))
         self._looked[key] = asyncio.Event()
         if self._running:
             self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {gvk}")
@@ -46,9 +46,9 @@ class View:
     def start(self) -> None:
         """Start to follow every kind."""
         self._running = True
-        for key, mirror in self._mirrors.items():
+        for key, informer in self._informers.items():
             if key not in self._tasks:
-                self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {mirror.gvk}")
+                self._tasks[key] = asyncio.create_task(self._follow(key), name=f"follow {informer.gvk}")
 
     async def stop(self) -> None:
         """Stop all watches."""
@@ -65,47 +65,47 @@ class View:
     def problems(self, kinds: Iterable[GroupVersionKind]) -> dict[str, str]:
         """Return the problem of each kind not listed yet, by name; "" if there was no error."""
         lacking = (gvk for gvk in kinds if not self._looked[gvk.group, gvk.kind].is_set())
-        return {str(gvk): self._mirrors[gvk.group, gvk.kind].problem for gvk in lacking}
+        return {str(gvk): self._informers[gvk.group, gvk.kind].problem for gvk in lacking}
 
-    def mirror(self, gvk: GroupVersionKind) -> Mirror:
-        """Return the mirror of a kind, in any version; an empty one if the kind is not followed."""
-        mirror = self._mirrors.get((gvk.group, gvk.kind))
-        return Mirror(gvk) if mirror is None else mirror  # not `or`: an empty mirror is false
+    def informer(self, gvk: GroupVersionKind) -> Informer:
+        """Return the informer of a kind, in any version; an empty one if the kind is not followed."""
+        informer = self._informers.get((gvk.group, gvk.kind))
+        return Informer(gvk) if informer is None else informer  # not `or`: an empty informer is false
 
     def workload(self, key: str) -> Object | None:
         """Return the Workload `namespace/name`."""
         namespace, _, name = key.partition("/")
-        return self.mirror(WORKLOAD).get(name, namespace)
+        return self.informer(WORKLOAD).get(name, namespace)
 
     def follows(self, gvk: GroupVersionKind) -> bool:
         """Return whether a kind is followed."""
-        return (gvk.group, gvk.kind) in self._mirrors
+        return (gvk.group, gvk.kind) in self._informers
 
     def all(self, *kinds: GroupVersionKind) -> list[Object]:
         """Return all objects of these kinds."""
-        return [obj for gvk in kinds for obj in self.mirror(gvk).all()]
+        return [obj for gvk in kinds for obj in self.informer(gvk).all()]
 
     def by_uid(self, uid: str, kinds: Iterable[GroupVersionKind]) -> Object | None:
         """Return the object with this uid among these kinds, or None."""
-        return next((obj for gvk in kinds if (obj := self.mirror(gvk).by_uid(uid)) is not None), None)
+        return next((obj for gvk in kinds if (obj := self.informer(gvk).by_uid(uid)) is not None), None)
 
     async def _follow(self, key: tuple[str, str]) -> None:
-        mirror = self._mirrors[key]
+        informer = self._informers[key]
         listed: asyncio.Task[None] | None = None
         try:
             while True:
-                while (served := await self._served(mirror.gvk)) is None:
+                while (served := await self._served(informer.gvk)) is None:
                     self._looked[key].set()
                     await asyncio.sleep(LOOK_AGAIN)
-                mirror.gvk = served
+                informer.gvk = served
                 listed = listed or asyncio.create_task(self._mark(key))
-                await mirror.follow(self.store)
+                await informer.follow(self.store)
         finally:
             if listed is not None:
                 listed.cancel()
 
     async def _mark(self, key: tuple[str, str]) -> None:
-        await self._mirrors[key].synced.wait()
+        await self._informers[key].synced.wait()
         self._looked[key].set()
 
     async def _served(self, gvk: GroupVersionKind) -> GroupVersionKind | None:

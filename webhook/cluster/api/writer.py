@@ -69,13 +69,13 @@ class LeaderWriter:
 
         In the version that is served: a reference may name one that is not any more.
         """
-        gvk = self._view.mirror(gvk).gvk
+        gvk = self._view.informer(gvk).gvk
         try:
             obj = await self._view.store.get(gvk, name, namespace)
         except NotFound:
-            old = self._view.mirror(gvk).get(name, namespace)
+            old = self._view.informer(gvk).get(name, namespace)
             if old is not None:
-                self._view.mirror(gvk).drop(old)
+                self._view.informer(gvk).drop(old)
             return None
         return self._keep(obj)
 
@@ -98,5 +98,5 @@ class LeaderWriter:
             raise NotLeading
 
     def _keep(self, obj: Object) -> Object:
-        self._view.mirror(gvk_of(obj)).keep(obj)
+        self._view.informer(gvk_of(obj)).keep(obj)
         return obj

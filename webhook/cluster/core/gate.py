@@ -35,15 +35,15 @@ class ViewObjects:
 
     def local_queue(self, name: str, namespace: str) -> dict[str, Any] | None:
         """Return a LocalQueue, or None."""
-        return self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+        return self._view.informer(LOCAL_QUEUE).get(name, namespace)
 
     def local_queues(self, namespace: str) -> list[dict[str, Any]]:
         """Return the LocalQueues of a namespace."""
-        return self._view.mirror(LOCAL_QUEUE).all(namespace)
+        return self._view.informer(LOCAL_QUEUE).all(namespace)
 
     def limit_ranges(self, namespace: str) -> list[dict[str, Any]]:
         """Return the LimitRanges of a namespace."""
-        return self._view.mirror(LIMIT_RANGE).all(namespace)
+        return self._view.informer(LIMIT_RANGE).all(namespace)
 
     def priority_classes(self) -> list[dict[str, Any]]:
         """Return the priority classes: WorkloadPriorityClasses before PriorityClasses."""

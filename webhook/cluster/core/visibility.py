@@ -34,7 +34,7 @@ class PendingWorkloads:
 
     def of_local_queue(self, namespace: str, name: str, limit: int, offset: int) -> Items | None:
         """Return the pending workloads of a LocalQueue; None if it, or its ClusterQueue, does not exist."""
-        queue = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+        queue = self._view.informer(LOCAL_QUEUE).get(name, namespace)
         order = self._order.in_order(str(at(queue, ("spec", "clusterQueue")))) if queue is not None else None
         if order is None:
             return None
@@ -49,7 +49,7 @@ class PendingWorkloads:
         before: Counter[tuple[str, str]] = Counter()
         for position, key in enumerate(order):
             namespace, _, name = key.partition("/")
-            workload = self._view.mirror(WORKLOAD).get(name, namespace)
+            workload = self._view.informer(WORKLOAD).get(name, namespace)
             if workload is None:
                 continue
             local = namespace, str(at(workload, ("spec", "queueName")) or "")

@@ -17,10 +17,10 @@ from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.managed import IS_GROUP
-from webhook.cluster.jobs.placement import FlavorNotFound, PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.pod_actions import PodActions
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.running_pods import owned_pods
+from webhook.cluster.jobs.start_stop import FlavorNotFound, PlacementConflict, restored, started, stopped, suspend
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import EVALUATION, NO_HOLD, WAITING
@@ -64,7 +64,7 @@ class Actions:
     def lacks_class(self, job: Object, described: Job) -> bool:
         """Return whether the job names a WorkloadPriorityClass that does not exist; if so, it is told."""
         name = described.priority_class
-        if not name or self._view.mirror(WORKLOAD_CLASS).get(name) is not None:
+        if not name or self._view.informer(WORKLOAD_CLASS).get(name) is not None:
             return False
         note = f'WorkloadPriorityClass "{name}" not found'
         self._events.tell(job, "WorkloadPriorityClassNotFound", note, warning=True)
@@ -76,7 +76,7 @@ class Actions:
 
     def _checks(self, workload: Object) -> dict[str, Any]:
         admission = at(workload, ("status", "admission")) or {}
-        queue = self._view.mirror(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
+        queue = self._view.informer(CLUSTER_QUEUE).get(str(admission.get("clusterQueue")))
         return workload_conditions.with_checks(workload, queue, admission, self._writer.stamp()) if queue else {}
 
     async def create_group(
@@ -205,7 +205,7 @@ class Actions:
 
         Kueue fails the start as well, and tries it again (getPodSetsInfoFromStatus in pkg/controller/jobframework).
         """
-        flavors = self._view.mirror(FLAVOR).by_name()
+        flavors = self._view.informer(FLAVOR).by_name()
         try:
             return started(job, described, workload, flavors, marked=marked, labelled=self._labels_queues)
         except FlavorNotFound as error:
@@ -263,7 +263,7 @@ class Actions:
         """Return the job object of an ownerReference, None where it is not in view."""
         group, version = split_api_version(str(reference.get("apiVersion") or ""))
         gvk = GroupVersionKind(group, version, str(reference.get("kind") or ""))
-        return self._view.mirror(gvk).by_uid(str(reference.get("uid"))) if self._view.follows(gvk) else None
+        return self._view.informer(gvk).by_uid(str(reference.get("uid"))) if self._view.follows(gvk) else None
 
     async def orphan(self, workload: Object, job_uid: str) -> bool:
         """Release the quota of a job that was deleted, once its pods are gone; return whether that is done.

@@ -105,15 +105,15 @@ class AffectedJobs:
     def _in(self, namespace: str | None) -> Iterator[JobKey | None]:
         """Return all jobs of a namespace, or of all of them."""
         for gvk in MANAGED:
-            yield from map(key_of_job, self._view.mirror(gvk).all(namespace))
+            yield from map(key_of_job, self._view.informer(gvk).all(namespace))
         for gvk in PARENTS:
-            for parent in self._view.mirror(gvk).all(namespace):
+            for parent in self._view.informer(gvk).all(namespace):
                 yield next(keys_of_parents(parent))
-        yield from map(self._workloads.job_of, self._view.mirror(WORKLOAD).all(namespace))
+        yield from map(self._workloads.job_of, self._view.informer(WORKLOAD).all(namespace))
 
     def _with_runtime(self, cause: _Cause) -> Iterator[JobKey | None]:
         for gvk in MANAGED:
-            for job in self._view.mirror(gvk).all(cause.namespace or None):
+            for job in self._view.informer(gvk).all(cause.namespace or None):
                 kind = row_of(job)
                 named = kind.runtime.named(job) if kind is not None and kind.runtime is not None else None
                 names_it = named is not None and (named[0].kind, named[1]) == (cause.kind[1], cause.name)
@@ -121,22 +121,22 @@ class AffectedJobs:
 
     def _of_class(self, name: str) -> Iterator[JobKey | None]:
         for gvk in MANAGED:
-            for job in self._view.mirror(gvk).all():
+            for job in self._view.informer(gvk).all():
                 yield key_of_job(job) if _label(job) == name else None
         for gvk in PARENTS:
-            for parent in self._view.mirror(gvk).all():
+            for parent in self._view.informer(gvk).all():
                 yield next(keys_of_parents(parent)) if _label(parent) == name else None
 
     def _that_say(self, name: str) -> Iterator[JobKey | None]:
         """Return the jobs that name a PriorityClass beside their pods: a Workload has it only if the class exists."""
         for kind in JOB_KINDS:
-            for job in self._view.mirror(kind.gvk).all() if kind.priority_paths else ():
+            for job in self._view.informer(kind.gvk).all() if kind.priority_paths else ():
                 names_it = any(at(job, path) == name for path in kind.priority_paths)
                 yield key_of_job(job) if names_it else None
 
     def _of_workloads(self, concerns: Callable[[Object], bool]) -> Iterator[JobKey | None]:
         """Return the jobs of Workloads; one that has none yet is looked at anyway, and one of a group by its parent."""
-        for workload in self._view.mirror(WORKLOAD).all():
+        for workload in self._view.informer(WORKLOAD).all():
             if not concerns(workload):
                 yield None
                 continue

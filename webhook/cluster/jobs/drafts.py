@@ -16,7 +16,7 @@ from webhook.cluster.api.kinds import LIMIT_RANGE, PRIORITY_CLASS, WORKLOAD_CLAS
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
-from webhook.cluster.jobs.placement import as_grown, fits, has_bigger_pods
+from webhook.cluster.jobs.start_stop import as_grown, fits, has_bigger_pods
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, RENEWED
 from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
@@ -130,13 +130,13 @@ class Drafts:
 
     def _number_of(self, ref: Object) -> Object:
         """Return the priority that a WorkloadPriorityClass has now; nothing of another class, or one that is gone."""
-        found = self._view.mirror(WORKLOAD_CLASS).get(str(ref.get("name"))) if ref else None
+        found = self._view.informer(WORKLOAD_CLASS).get(str(ref.get("name"))) if ref else None
         if found is None or ref.get("kind") != WORKLOAD_CLASS.kind:
             return {}
         return {"priority": int(found.get("value") or 0)}
 
     def _ranges(self, job: Object) -> list[Object]:
-        return self._view.mirror(LIMIT_RANGE).all(key_of(job)[0])
+        return self._view.informer(LIMIT_RANGE).all(key_of(job)[0])
 
 
 def _as_many(fresh: Job | None, described: Job) -> Job:

@@ -17,9 +17,9 @@ from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import NOT_COMPOSED, NOT_STARTED, Actions
 from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement, to_move
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
-from webhook.cluster.jobs.placement import PlacementConflict
 from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.jobs.retention import kept_for
+from webhook.cluster.jobs.start_stop import PlacementConflict
 from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.events import tell_checks
@@ -79,7 +79,7 @@ class PodGroups:
     async def look(self, namespace: str, name: str) -> float | None:
         """Do the next step for a group. A Workload of its name that is no group's is left alone."""
         pods = self._pods(namespace, name)
-        workload = self._view.mirror(WORKLOAD).get(name, namespace)
+        workload = self._view.informer(WORKLOAD).get(name, namespace)
         if workload is not None and annotation(workload, IS_GROUP) != "true":
             await self._refuse(name, pods)
             return None
@@ -127,7 +127,7 @@ class PodGroups:
 
     def _pods(self, namespace: str, name: str) -> list[Object]:
         """Return the pods of a group, the oldest first."""
-        return by_age(self._view.mirror(POD).of(namespace, (GROUP, name)))
+        return by_age(self._view.informer(POD).of(namespace, (GROUP, name)))
 
     async def _refuse(self, name: str, pods: Sequence[Object]) -> None:
         """Tell the pods of a group whose Workload would have the name of another's; those that are deleted go."""

@@ -169,7 +169,7 @@ class ManagedJobs:
         if described is None or named is None:
             return described
         gvk, name = named
-        runtime = self._view.mirror(gvk).get(name, key_of(job)[0] if gvk == RUNTIME else "")
+        runtime = self._view.informer(gvk).get(name, key_of(job)[0] if gvk == RUNTIME else "")
         return replace(described, pod_sets=()) if runtime is None else describe(job, runtime)
 
     def _runtime(self, job: Object, described: Job) -> tuple[GroupVersionKind, str] | None:
@@ -180,7 +180,7 @@ class ManagedJobs:
     def _scaled(self, job: Object, described: Job) -> Job:
         """Return a job with the workers that its RayCluster has, where that one scales by itself."""
         name = at(job, described.kind.cluster)
-        cluster = self._view.mirror(RAY_CLUSTER).get(name, key_of(job)[0]) if isinstance(name, str) else None
+        cluster = self._view.informer(RAY_CLUSTER).get(name, key_of(job)[0]) if isinstance(name, str) else None
         if cluster is None or at(cluster, ("spec", "enableInTreeAutoscaling")) is not True:
             return described
         return scaled(described, cluster)
@@ -195,7 +195,7 @@ class ManagedJobs:
         return described if self._is_managed(parent, described) else None
 
     def _is_managed(self, job: Object, described: Job) -> bool:
-        namespace = self._view.mirror(NAMESPACE).get(key_of(job)[0])
+        namespace = self._view.informer(NAMESPACE).get(key_of(job)[0])
         labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
         return self._opted(labels) and self._managed.holds(job, described, labels)
 
@@ -217,17 +217,17 @@ class ViewOwners:
         """Return the managed job with the uid of a reference, None where it is not in view."""
         uid = str(reference.get("uid"))
         if is_external(reference, self):
-            return stand_in(reference, namespace) if self._view.mirror(WORKLOAD).of(namespace, uid) else None
+            return stand_in(reference, namespace) if self._view.informer(WORKLOAD).of(namespace, uid) else None
         return self._view.by_uid(uid, MANAGED)
 
     def admitted(self, job: Object) -> bool:
         """Return whether the job's Workload is admitted; one of Kueue's (mode external) has another name than ours."""
         key = key_of_job(job)
         own = workload_of_key(self._view, key)
-        found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid) if own is None else (own,)
+        found = self._view.informer(WORKLOAD).of(key.namespace, key.uid) if own is None else (own,)
         return any(admits(workload, key.uid) for workload in found)
 
 
 def workload_of_key(view: View, key: JobKey) -> Object | None:
     """Return the Workload of a job, None where it has none yet."""
-    return view.mirror(WORKLOAD).get(key.workload, key.namespace)
+    return view.informer(WORKLOAD).get(key.workload, key.namespace)

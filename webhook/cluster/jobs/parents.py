@@ -44,7 +44,7 @@ class PodParents:
 
     async def look(self, key: JobKey) -> None:
         """See to one object. Raises StoreError; what was done by then is not done again."""
-        parent = self._view.mirror(key.gvk).get(key.name, key.namespace)
+        parent = self._view.informer(key.gvk).get(key.name, key.namespace)
         described = None if parent is None or gone(parent) else self._managed.read_parent(parent)
         if parent is None or described is None:
             return
@@ -72,20 +72,23 @@ class PodParents:
         metadata, group = parent["metadata"], parent["apiVersion"].rpartition("/")[0]
         name = f"{metadata['name']}-{index}" if index else metadata["name"]
         usual, old = (workload_name(parent["kind"], group, name, uid) for uid in (uid_of(parent), ""))
-        mirror, namespace = self._view.mirror(WORKLOAD), key_of(parent)[0]
-        if mirror.get(usual, namespace) is None and annotation(mirror.get(old, namespace) or {}, IS_GROUP) == "true":
+        informer, namespace = self._view.informer(WORKLOAD), key_of(parent)[0]
+        if (
+            informer.get(usual, namespace) is None
+            and annotation(informer.get(old, namespace) or {}, IS_GROUP) == "true"
+        ):
             return old
         return usual
 
     def _pods(self, key: JobKey) -> list[Object]:
-        return self._view.mirror(POD).of(key.namespace, (key.gvk.kind, key.name))
+        return self._view.informer(POD).of(key.namespace, (key.gvk.kind, key.name))
 
     def _workloads(self, parent: Object) -> list[Object]:
-        return self._view.mirror(WORKLOAD).of(key_of(parent)[0], uid_of(parent))
+        return self._view.informer(WORKLOAD).of(key_of(parent)[0], uid_of(parent))
 
     async def _keep(self, parent: Object, described: Job, name: str, group: PodGroup) -> None:
         """See to the Workload of a group: it is there, owned, in the right queue, and on hold no more."""
-        workload = self._view.mirror(WORKLOAD).get(name, key_of(parent)[0])
+        workload = self._view.informer(WORKLOAD).get(name, key_of(parent)[0])
         if workload is None:
             if not self._actions.lacks_class(parent, described):
                 await self._actions.create_group(parent, described, name, (parent,), _marks(parent, group))
@@ -124,7 +127,7 @@ class PodParents:
         fields = joined(pod, parent, described, lambda index: self._name(parent, index))
         if fields:
             pod = await self._writer.metadata(pod, fields)
-        workload = self._view.mirror(WORKLOAD).get(group_of(pod), key_of(pod)[0])
+        workload = self._view.informer(WORKLOAD).get(group_of(pod), key_of(pod)[0])
         of_pod = describe(pod)
         if of_pod is None or workload is None or not holds(workload, ADMITTED):
             return

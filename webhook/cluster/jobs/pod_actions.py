@@ -6,7 +6,7 @@ from webhook.api.job_to_workload import STOPPED
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import without
 from webhook.cluster.api.writer import LeaderWriter
-from webhook.cluster.jobs.placement import ungated
+from webhook.cluster.jobs.start_stop import ungated
 from webhook.cluster.jobs.steps import TERMINATION, gone, went
 from webhook.jobs.describe import POD_FINALIZER
 from webhook.jobs.job import Job

@@ -31,12 +31,12 @@ from webhook.cluster.jobs.managed import (
     lost_job,
 )
 from webhook.cluster.jobs.parents import PodParents
-from webhook.cluster.jobs.placement import is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.pods_ready import readiness
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, is_grown_ungated, slice_step
+from webhook.cluster.jobs.start_stop import is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step, still_there
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.workloads.events import tell_checks
@@ -111,7 +111,7 @@ class Reconciler:
             return None
         if key.uid == LOST:
             return await self._lost(key)
-        job = self._view.mirror(key.gvk).get(key.name, key.namespace)
+        job = self._view.informer(key.gvk).get(key.name, key.namespace)
         if job is None or uid_of(job) != key.uid:
             after = [await self._without_job(key, workload) for workload in self.workloads.of(key)]
             return min((seconds for seconds in after if seconds is not None), default=None)
@@ -313,7 +313,7 @@ class Reconciler:
 
     async def _lost(self, key: JobKey) -> float | None:
         """Restore the reference of a Workload to its job, or end it: nobody else would, and its quota stays held."""
-        workload = self._view.mirror(WORKLOAD).get(key.name, key.namespace)
+        workload = self._view.informer(WORKLOAD).get(key.name, key.namespace)
         if workload is None or key_of_lost(workload) is None:
             return None
         uid = lost_job(workload)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from webhook.cluster.jobs.placement import WORKLOAD_ANNOTATION
+from webhook.cluster.jobs.start_stop import WORKLOAD_ANNOTATION
 from webhook.jobs.elastic import SLICE, annotation
 from webhook.jobs.owners import MAX_OWNERS, controller_of
 from webhook.kube.fields import at

@@ -40,7 +40,7 @@ class SliceUngater:
         """Let as many pods of a chain go as its admitted Workload has place for. Raises Conflict."""
         async with self._lock:
             granted = self._granted(namespace, chain)
-            pods = self._view.mirror(POD).of(namespace, (SLICE, chain))
+            pods = self._view.informer(POD).of(namespace, (SLICE, chain))
             for pod in to_let_go(granted, pods):
                 await self._writer.replace(without_gate(pod))
 
@@ -48,7 +48,7 @@ class SliceUngater:
         """Return the pods that the chain may run: those of its largest Workload that is admitted and stays so."""
         found = [
             counts(workload)
-            for workload in self._view.mirror(WORKLOAD).of(namespace, (SLICE, chain))
+            for workload in self._view.informer(WORKLOAD).of(namespace, (SLICE, chain))
             if holds(workload, ADMITTED)
             and find(workload, WAITING) is None  # about to be taken away, which is news of the job
             and not (holds(workload, EVICTED) or holds(workload, FINISHED))

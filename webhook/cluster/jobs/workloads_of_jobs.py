@@ -46,14 +46,14 @@ class JobWorkloads:
 
     def of(self, key: JobKey) -> list[Object]:
         """Return the Workloads that name the job as their controller, the oldest first."""
-        found = self._view.mirror(WORKLOAD).of(key.namespace, key.uid)
+        found = self._view.informer(WORKLOAD).of(key.namespace, key.uid)
         return sorted((w for w in found if (owner := key_of_owner(w)) is not None and owner.uid == key.uid), key=_age)
 
     def hold_quota(self, key: JobKey) -> bool:
         """Return whether a Workload of the job has quota: the job waits to start, or others wait for its end."""
-        mirror = self._view.mirror(WORKLOAD)
-        group = mirror.get(key.name, key.namespace) if key.uid == OF_GROUP else None
-        found = mirror.of(key.namespace, key.uid) if group is None else (group,)
+        informer = self._view.informer(WORKLOAD)
+        group = informer.get(key.name, key.namespace) if key.uid == OF_GROUP else None
+        found = informer.of(key.namespace, key.uid) if group is None else (group,)
         return any(holds(w, QUOTA_RESERVED) and not holds(w, FINISHED) for w in found)
 
     def choose(self, key: JobKey, job: Object) -> tuple[Object | None, tuple[Object, ...]]:
@@ -78,7 +78,7 @@ class JobWorkloads:
 
     def _prebuilt(self, key: JobKey, name: str) -> Object | None:
         """Return the Workload that a job names, unless it is another's; one that is not there yet is waited for."""
-        found = self._view.mirror(WORKLOAD).get(name, key.namespace)
+        found = self._view.informer(WORKLOAD).get(name, key.namespace)
         owner = key_of_owner(found) if found is not None else None
         if found is None or (owner is not None and owner.uid != key.uid):
             self._waiting.setdefault((key.namespace, name), {})[key] = None

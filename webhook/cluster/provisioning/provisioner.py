@@ -66,18 +66,18 @@ class Provisioner:
 
     async def run(self) -> None:
         """Process what has changed. Raises NotLeading."""
-        served, time_slice = self._view.mirror(PROVISIONING_REQUEST).synced.is_set(), Slice()
+        served, time_slice = self._view.informer(PROVISIONING_REQUEST).synced.is_set(), Slice()
         if self._all or served != self._served:
             self._all, self._served = False, served
             await self._checks()
-            for each in self._view.mirror(WORKLOAD).all():
+            for each in self._view.informer(WORKLOAD).all():
                 await time_slice.give_way()
                 if self._concerns(each):
                     self._due[key_of(each)] = None
         due, self._due = self._due, {}
         for namespace, name in due:
             await time_slice.give_way()
-            workload = self._view.mirror(WORKLOAD).get(name, namespace)
+            workload = self._view.informer(WORKLOAD).get(name, namespace)
             if workload is None or not self._concerns(workload):
                 continue
             try:
@@ -99,7 +99,7 @@ class Provisioner:
 
     async def _checks(self) -> None:
         """Write the condition `Active` of each check of this kind: whether its configuration can be used."""
-        for check in self._view.mirror(ADMISSION_CHECK).all():
+        for check in self._view.informer(ADMISSION_CHECK).all():
             mine, config, problem = self._config(key_of(check)[1])
             if not mine:
                 continue
@@ -115,7 +115,7 @@ class Provisioner:
 
     def _config(self, check: str) -> tuple[bool, ProvisioningRequestConfigSpec | None, str]:
         """Return whether a check is of this kind, and its configuration, or None and the problem."""
-        admission_check = self._view.mirror(ADMISSION_CHECK).get(check)
+        admission_check = self._view.informer(ADMISSION_CHECK).get(check)
         if admission_check is None or at(admission_check, ("spec", "controllerName")) != CONTROLLER:
             return False, None, ""
         if not self._served:
@@ -123,7 +123,7 @@ class Provisioner:
         ref = at(admission_check, ("spec", "parameters")) or {}
         if ref.get("kind") != PROVISIONING_CONFIG.kind or not ref.get("name"):
             return True, None, "spec.parameters names no ProvisioningRequestConfig"
-        config = self._view.mirror(PROVISIONING_CONFIG).get(str(ref["name"]))
+        config = self._view.informer(PROVISIONING_CONFIG).get(str(ref["name"]))
         if config is None:
             return True, None, f'provisioningrequestconfigs.kueue.x-k8s.io "{ref["name"]}" not found'
         try:
@@ -155,7 +155,7 @@ class Provisioner:
             await self._ask(workload, row, request)
 
     def _requests(self, workload: Object) -> Iterator[Object]:
-        for request in self._view.mirror(PROVISIONING_REQUEST).all(key_of(workload)[0]):
+        for request in self._view.informer(PROVISIONING_REQUEST).all(key_of(workload)[0]):
             if (controller_of(request) or {}).get("uid") == uid_of(workload):
                 yield request
 
@@ -181,7 +181,7 @@ class Provisioner:
             if not is_over(request, workload) or row.get("state") != PENDING:
                 return
             attempt = attempt_of(request, key_of(workload)[1], name) + 1
-        flavors = self._view.mirror(FLAVOR).by_name()
+        flavors = self._view.informer(FLAVOR).by_name()
         new, templates = made(workload, name, attempt, config, flavors)
         try:
             await self._create(new, templates)
@@ -202,7 +202,7 @@ class Provisioner:
                 await self._writer.create(template)
             except AlreadyExists:
                 await self._writer.replace(template)
-        gvk = self._view.mirror(PROVISIONING_REQUEST).gvk
+        gvk = self._view.informer(PROVISIONING_REQUEST).gvk
         created = await self._writer.create({**request, "apiVersion": gvk.api_version})
         patch: dict[str, Any] = {"ownerReferences": [owner_reference(created)]}
         for template in templates:

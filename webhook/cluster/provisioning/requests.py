@@ -17,7 +17,7 @@ import orjson
 from webhook.api.requests import with_defaults
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec
 from webhook.cluster.api.kinds import POD_TEMPLATE, PROVISIONING_REQUEST
-from webhook.cluster.jobs.placement import flavors_of, on_flavors
+from webhook.cluster.jobs.start_stop import flavors_of, on_flavors
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of, uid_of
 

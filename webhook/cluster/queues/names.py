@@ -26,7 +26,7 @@ class QueueNames:
         """Return whether a LocalQueue exists, and the settings select it for metrics."""
         if self._view is None:
             return self._on
-        queue = self._view.mirror(LOCAL_QUEUE).get(name, namespace)
+        queue = self._view.informer(LOCAL_QUEUE).get(name, namespace)
         return queue is not None and self.selects(queue)
 
     def selects(self, local: Mapping[str, Any]) -> bool:

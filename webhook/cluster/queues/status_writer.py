@@ -70,8 +70,8 @@ class StatusWriter:
         """Update the status of every queue that the core knows, and the finalizers of what they use."""
         if not self._is_due():
             return
-        queues, local_queues = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(LOCAL_QUEUE).all()
-        flavors, checks = self._view.mirror(FLAVOR).all(), self._view.mirror(ADMISSION_CHECK).all()
+        queues, local_queues = self._view.informer(CLUSTER_QUEUE).all(), self._view.informer(LOCAL_QUEUE).all()
+        flavors, checks = self._view.informer(FLAVOR).all(), self._view.informer(ADMISSION_CHECK).all()
         known = Known.of(flavors, checks, self._core.inactive())
         facts = await in_slices(self._core.facts())
         counts = await in_slices(tally(queues, local_queues, known, self._counts, facts))
@@ -89,7 +89,7 @@ class StatusWriter:
             if self._core.knows(name, local=True):
                 used = self._core.used(name, self._last, local=True)
                 await self._write(queue, status_of(queue, counts.local_queues[name], stamp, used, local=True))
-        for cohort in self._view.mirror(COHORT).all():
+        for cohort in self._view.informer(COHORT).all():
             await self._write(cohort, with_share(cohort, facts.shares))
         await self._mark_and_let_go(counts)
 
@@ -99,8 +99,8 @@ class StatusWriter:
         An object removed with its finalizer no longer counts as a user in the same pass, so that a script which deletes
         all objects and then creates them again does not have to wait.
         """
-        queues, flavors = self._view.mirror(CLUSTER_QUEUE).all(), self._view.mirror(FLAVOR).all()
-        checks, topologies = self._view.mirror(ADMISSION_CHECK).all(), self._view.mirror(TOPOLOGY).all()
+        queues, flavors = self._view.informer(CLUSTER_QUEUE).all(), self._view.informer(FLAVOR).all()
+        checks, topologies = self._view.informer(ADMISSION_CHECK).all(), self._view.informer(TOPOLOGY).all()
         for obj in unmarked([*checks, *topologies]):
             await self._finalizers(obj, marked(obj))
         gone = await self._let_go(unheld(queues, counts.cluster_queues))
@@ -133,7 +133,7 @@ class StatusWriter:
         except (Refused, NotFound) as error:
             is_new = isinstance(error, Refused) and key not in self._refused
             log.log(logging.ERROR if is_new else logging.INFO, _NOT_WRITTEN, what, obj["kind"], name, error)
-            if self._view.mirror(gvk_of(obj)).by_uid(uid_of(obj)) is not None:
+            if self._view.informer(gvk_of(obj)).by_uid(uid_of(obj)) is not None:
                 self._refused[key] = self._last + REFUSED
             return False
         except StoreError as error:

@@ -11,8 +11,8 @@ from typing import Final
 
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.jobs.placement import TOPOLOGY_GATE
 from webhook.cluster.jobs.pods_ready import STARTED
+from webhook.cluster.jobs.start_stop import TOPOLOGY_GATE
 from webhook.cluster.queues.workload_metrics import WorkloadMetrics
 from webhook.cluster.workloads.conditions import PAST_EXECUTION_SECONDS, REPLACED, cluster_queue_of, run_time
 from webhook.jobs.elastic import ELASTIC, SLICE, annotation
@@ -78,10 +78,10 @@ class Transitions:
             self._metrics.ungated(name, cluster_queue_of(workload), seconds, is_group=bool(group_of(new)))
 
     def _workload_of(self, pod: Object) -> Object | None:
-        mirror, namespace = self._view.mirror(WORKLOAD), key_of(pod)[0]
+        informer, namespace = self._view.informer(WORKLOAD), key_of(pod)[0]
         if group := group_of(pod):
-            return mirror.get(group, namespace)
-        workloads = mirror.of(namespace, (SLICE, chain) if (chain := annotation(pod, SLICE)) else uid_of(pod))
+            return informer.get(group, namespace)
+        workloads = informer.of(namespace, (SLICE, chain) if (chain := annotation(pod, SLICE)) else uid_of(pod))
         return next((workload for workload in workloads if holds(workload, ADMITTED)), None)
 
 

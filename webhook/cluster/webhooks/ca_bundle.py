@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.api.crds.kinds import KINDS
-from webhook.cluster.webhooks.registration import CRD, MUTATING, OURS, PART_OF, VALIDATING
+from webhook.cluster.webhooks.configurations import CRD, MUTATING, OURS, PART_OF, VALIDATING
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import NotFound
 from webhook.store.objects import Object, ObjectStore

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.crds.kinds import KINDS, CustomKind
-from webhook.cluster.webhooks.registration import CRD, OURS, PART_OF
+from webhook.cluster.webhooks.configurations import CRD, OURS, PART_OF
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import Conflict, NotFound, Refused
 from webhook.store.objects import Object, ObjectStore, key_of

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.cluster.repeater import waited
-from webhook.cluster.webhooks.hooks import Hook
-from webhook.cluster.webhooks.registration import (
+from webhook.cluster.webhooks.configurations import (
     CONFIGURATIONS,
     KEPT_BY_LEADER,
     LEASES,
@@ -26,6 +25,7 @@ from webhook.cluster.webhooks.registration import (
     excluding,
     existing,
 )
+from webhook.cluster.webhooks.hooks import Hook
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore

@@ -17,7 +17,7 @@ Cause = tuple[str, str, str]
 
 def every_workload(view: View) -> Pass[list[str]]:
     """Return, in steps, the keys of all Workloads."""
-    return _named(view.mirror(WORKLOAD).all(), lambda _: True)
+    return _named(view.informer(WORKLOAD).all(), lambda _: True)
 
 
 def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
@@ -25,13 +25,13 @@ def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
     keys: list[str] = []
     for kind, namespace, name in causes:
         if kind == LOCAL_QUEUE.kind:
-            keys += yield from _named(view.mirror(WORKLOAD).of(namespace, (QUEUE, name)), lambda _: True)
+            keys += yield from _named(view.informer(WORKLOAD).of(namespace, (QUEUE, name)), lambda _: True)
     queues = {name for kind, _, name in causes if kind == CLUSTER_QUEUE.kind}
     classes = {name for kind, _, name in causes if kind == WORKLOAD_CLASS.kind}
     if not queues and not classes:
         return keys
     local_queues = {
-        key_of(local) for local in view.mirror(LOCAL_QUEUE).all() if at(local, ("spec", "clusterQueue")) in queues
+        key_of(local) for local in view.informer(LOCAL_QUEUE).all() if at(local, ("spec", "clusterQueue")) in queues
     }
 
     def concerns(workload: Object) -> bool:
@@ -39,7 +39,7 @@ def affected(view: View, causes: Collection[Cause]) -> Pass[list[str]]:
         holder, class_ = ("status", "admission", "clusterQueue"), ("spec", "priorityClassRef", "name")
         return local_queue in local_queues or at(workload, holder) in queues or at(workload, class_) in classes
 
-    keys += yield from _named(view.mirror(WORKLOAD).all(), concerns)
+    keys += yield from _named(view.informer(WORKLOAD).all(), concerns)
     return keys
 
 

@@ -108,11 +108,11 @@ def identity(workload: Object | None) -> str:
 def cohorts_above(view: View, queue: str) -> Iterator[str]:
     """Yield the cohorts above a ClusterQueue, the nearest first; a cycle ends where it began."""
     seen: set[str] = set()
-    above = str(at(view.mirror(CLUSTER_QUEUE).get(queue), ("spec", "cohortName")) or "")
+    above = str(at(view.informer(CLUSTER_QUEUE).get(queue), ("spec", "cohortName")) or "")
     while above and above not in seen:
         seen.add(above)
         yield above
-        above = str(at(view.mirror(COHORT).get(above), ("spec", "parentName")) or "")
+        above = str(at(view.informer(COHORT).get(above), ("spec", "parentName")) or "")
 
 
 def path(view: View, queue: str) -> str:

@@ -217,7 +217,7 @@ class Upkeep:
             return
         local = self._local(workload)
         target = str(at(local or {}, ("spec", "clusterQueue")) or "")
-        queue = self._view.mirror(CLUSTER_QUEUE).get(target)
+        queue = self._view.informer(CLUSTER_QUEUE).get(target)
         pending, pod_sets = self._explanations.get(key), self._core.pod_sets(key)
         around = Around(local, target, queue, target in self._inactive, pending, pod_sets)
         await self._write(key, workload, pending_status.status_of(workload, around, self._writer.stamp()))
@@ -234,7 +234,7 @@ class Upkeep:
             await self._write(key, workload, settled(workload))
             return
         name = cluster_queue_of(workload)
-        target = self._view.mirror(CLUSTER_QUEUE).get(name)
+        target = self._view.informer(CLUSTER_QUEUE).get(name)
         if holds(workload, ADMITTED):
             self._forget(key)
             if target is None:
@@ -257,14 +257,14 @@ class Upkeep:
 
     def _local(self, workload: Object) -> Object | None:
         name = str(at(workload, ("spec", "queueName")) or "")
-        return self._view.mirror(LOCAL_QUEUE).get(name, key_of(workload)[0])
+        return self._view.informer(LOCAL_QUEUE).get(name, key_of(workload)[0])
 
     async def _has_other_priority(self, workload: Object) -> bool:
         """Update the priority of a Workload without a job from its class; return whether it was written."""
         ref = at(workload, ("spec", "priorityClassRef")) or {}
         if ref.get("kind") != WORKLOAD_CLASS.kind or at(workload, ("metadata", "ownerReferences")):
             return False
-        class_ = self._view.mirror(WORKLOAD_CLASS).get(str(ref.get("name")))
+        class_ = self._view.informer(WORKLOAD_CLASS).get(str(ref.get("name")))
         if class_ is None or class_.get("value") == at(workload, ("spec", "priority")):
             return False
         await self._writer.replace({**workload, "spec": {**workload["spec"], "priority": class_.get("value")}})

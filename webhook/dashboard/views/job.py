@@ -24,11 +24,11 @@ from webhook.store.objects import Object, key_of
 
 def find_workload(sources: Sources, namespace: str, name: str, kind: str = "") -> Object | None:
     """Find a Workload by its own name or by its job's."""
-    mirror = sources.view.mirror(WORKLOAD)
-    if kind in ("", WORKLOAD.kind) and (found := mirror.get(name, namespace)) is not None:
+    informer = sources.view.informer(WORKLOAD)
+    if kind in ("", WORKLOAD.kind) and (found := informer.get(name, namespace)) is not None:
         return found
     wanted = f"{kind}/{name}" if kind else name
-    owned = (workload for workload in mirror.all(namespace) if is_named(workload, wanted, namespace))
+    owned = (workload for workload in informer.all(namespace) if is_named(workload, wanted, namespace))
     return max(owned, key=lambda workload: str(workload["metadata"].get("creationTimestamp")), default=None)
 
 

@@ -26,7 +26,7 @@ from webhook.cli.option_types import cluster_options, whole
 from webhook.cli.terminal_text import visible
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.store.errors import Unavailable
-from webhook.store.mirror import Mirror
+from webhook.store.informer import Informer
 from webhook.store.objects import Object, ObjectStore
 
 ROWS: Final = 20
@@ -54,8 +54,8 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a watch has to say is on the screen
 
     async def do(store: ObjectStore) -> None:
-        seen = [Mirror(CLUSTER_QUEUE), Mirror(LOCAL_QUEUE), Mirror(WORKLOAD, trim=shown)]
-        tasks = [asyncio.create_task(_follow(mirror, store)) for mirror in seen if await _served(mirror, store)]
+        seen = [Informer(CLUSTER_QUEUE), Informer(LOCAL_QUEUE), Informer(WORKLOAD, trim=shown)]
+        tasks = [asyncio.create_task(_follow(informer, store)) for informer in seen if await _served(informer, store)]
         try:
             await _listed(seen)
             if not on_screen:
@@ -72,34 +72,36 @@ def top(every: int, once: bool, kubeconfig: Path | None, context: str | None) ->
     ask("top", do, kubeconfig, context)
 
 
-async def _follow(mirror: Mirror, store: ObjectStore) -> None:
+async def _follow(informer: Informer, store: ObjectStore) -> None:
     while True:  # a CRD that is being written is not found for a moment
-        await mirror.follow(store)
+        await informer.follow(store)
 
 
-async def _served(mirror: Mirror, store: ObjectStore) -> bool:
+async def _served(informer: Informer, store: ObjectStore) -> bool:
     """Return whether the cluster serves a kind, and take the version that it serves. Raises StoreError."""
-    gvk = await served(store, mirror.gvk)
+    gvk = await served(store, informer.gvk)
     if gvk is None:
-        mirror.synced.set()
+        informer.synced.set()
         return False
-    mirror.gvk = gvk
+    informer.gvk = gvk
     return True
 
 
-async def _listed(mirrors: Sequence[Mirror]) -> None:
+async def _listed(informers: Sequence[Informer]) -> None:
     """Wait until everything was listed. Raises Unavailable with what is in the way."""
-    while not all(mirror.synced.is_set() for mirror in mirrors):
-        if problem := next((mirror.problem for mirror in mirrors if mirror.problem), ""):
+    while not all(informer.synced.is_set() for informer in informers):
+        if problem := next((informer.problem for informer in informers if informer.problem), ""):
             raise Unavailable(problem)
         await asyncio.sleep(0.05)
 
 
-async def _show(console: Console, mirrors: Sequence[Mirror], every: int) -> None:
-    with Live(screen(top_view(mirrors, console.height - 8)), console=console, screen=True, auto_refresh=False) as live:
+async def _show(console: Console, informers: Sequence[Informer], every: int) -> None:
+    with Live(
+        screen(top_view(informers, console.height - 8)), console=console, screen=True, auto_refresh=False
+    ) as live:
         while True:
             await asyncio.sleep(every)
-            live.update(screen(top_view(mirrors, console.height - 8)), refresh=True)
+            live.update(screen(top_view(informers, console.height - 8)), refresh=True)
 
 
 def shown(workload: Object) -> Object:
@@ -120,18 +122,18 @@ class TopView:
     sheets: tuple[Sheet, Sheet]
 
 
-def top_view(mirrors: Sequence[Mirror], rows: int) -> TopView:
+def top_view(informers: Sequence[Informer], rows: int) -> TopView:
     """Return the queues, and the first of what does not run, `rows` in all."""
     now = datetime.now(UTC)
-    queues = listing.queues(mirrors[0].all(), mirrors[1].all())
-    states = [(workload_state(workload)[0], workload) for workload in mirrors[2].all()]
+    queues = listing.queues(informers[0].all(), informers[1].all())
+    states = [(workload_state(workload)[0], workload) for workload in informers[2].all()]
     waiting = [workload for state, workload in states if state in ("Pending", "Inactive")]
     waiting.sort(key=lambda workload: str(workload["metadata"].get("creationTimestamp")))
     names = [state for state, _ in states]
     counts = ", ".join(f"{names.count(state)} {state.lower()}" for state in ("Admitted", "Pending", "Finished"))
     sheet = listing.workloads(waiting[: max(rows - len(queues.rows), 3)], now)
     seen = Sheet(sheet.columns, sheet.wide - {"Message"}, sheet.rows)
-    problems = [visible(f"not up to date: {mirror.problem}") for mirror in mirrors if mirror.problem]
+    problems = [visible(f"not up to date: {informer.problem}") for informer in informers if informer.problem]
     return TopView(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", problems, (queues, seen))
 
 

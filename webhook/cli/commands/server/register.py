@@ -27,10 +27,10 @@ from webhook.cli.option_types import (
     whole,
 )
 from webhook.cluster.api.live_store import LiveStore
-from webhook.cluster.webhooks import registration
+from webhook.cluster.webhooks import configurations
+from webhook.cluster.webhooks.configurations import Options, WebhookEndpoint
 from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import registered
-from webhook.cluster.webhooks.registration import Options, WebhookEndpoint
 from webhook.config import QueueMode
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.webhook_rules import registration as webhooks
@@ -108,7 +108,7 @@ def register(
     bundle = load_bundle(path.absolute() for path in policies)
     needed = hooks(webhooks(bundle.policies), gate=mode == QueueMode.EMBEDDED)
     if printing:
-        objects = registration.configurations(needed, target, options)
+        objects = configurations.configurations(needed, target, options)
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
         return
 
@@ -116,7 +116,7 @@ def register(
         there = [] if policies else await registered(store, name)
         phases = {hook.mutating for hook in there}
         lacking = [hook for hook in needed if hook.mutating not in phases]  # its configuration was deleted, or is empty
-        return await registration.register(store, [*there, *lacking], target, options)
+        return await configurations.register(store, [*there, *lacking], target, options)
 
     for obj in ask("register", register_in, kubeconfig, context):
         click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
@@ -128,7 +128,7 @@ def _remove(kubeconfig: Path | None, context: str | None, name: str, *, printing
     """Delete the configurations."""
     if printing:
         raise click.UsageError("use --remove or --print, not both")
-    ask("register", lambda store: registration.remove(store, name), kubeconfig, context)
+    ask("register", lambda store: configurations.remove(store, name), kubeconfig, context)
     click.echo(f"deleted {name}")
 
 
@@ -148,7 +148,7 @@ async def _kept(store: LiveStore, name: str, seconds: int) -> bool:
     """Wait until the leader keeps what is registered; say whether that came in time."""
     try:
         async with asyncio.timeout(seconds):
-            while not await registration.is_kept(store, name):  # noqa: ASYNC110 - nothing would set an event
+            while not await configurations.is_kept(store, name):  # noqa: ASYNC110 - nothing would set an event
                 await asyncio.sleep(LOOK)
     except TimeoutError:
         return False

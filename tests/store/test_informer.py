@@ -1,4 +1,4 @@
-"""A mirror follows its store through lost connections, forgotten versions and its owner's own writes."""
+"""An informer follows its store through lost connections, forgotten versions and its owner's own writes."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from tests.patience import until
 from tests.store.test_memory import THING, thing
 from webhook.store.errors import Expired, Unavailable
+from webhook.store.informer import Informer
 from webhook.store.memory import MemoryStore
-from webhook.store.mirror import Mirror
 from webhook.store.objects import Listing, merge
 
 
@@ -35,11 +35,11 @@ class Shaky(MemoryStore):
 
 @asynccontextmanager
 async def followed(store, listener=None):
-    mirror = Mirror(THING, listener)
-    task = asyncio.create_task(mirror.follow(store))
-    await mirror.synced.wait()
+    informer = Informer(THING, listener)
+    task = asyncio.create_task(informer.follow(store))
+    await informer.synced.wait()
     try:
-        yield mirror
+        yield informer
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -52,14 +52,14 @@ def test_changes_arrive():
     async def go():
         store = MemoryStore()
         await store.create(thing("a"))
-        async with followed(store, lambda gvk, old, new: heard.append((bool(old), bool(new)))) as mirror:
+        async with followed(store, lambda gvk, old, new: heard.append((bool(old), bool(new)))) as informer:
             await store.patch(THING, "a", "n", {"spec": {"x": 1}})
-            await until(lambda: (mirror.get("a", "n") or {}).get("spec") == {"x": 1}, "the change arrives")
-            uid = mirror.get("a", "n")["metadata"]["uid"]
-            assert mirror.by_uid(uid) is mirror.get("a", "n")
+            await until(lambda: (informer.get("a", "n") or {}).get("spec") == {"x": 1}, "the change arrives")
+            uid = informer.get("a", "n")["metadata"]["uid"]
+            assert informer.by_uid(uid) is informer.get("a", "n")
             await store.delete(THING, "a", "n")
-            await until(lambda: mirror.get("a", "n") is None, "it is gone")
-            assert mirror.by_uid(uid) is None
+            await until(lambda: informer.get("a", "n") is None, "it is gone")
+            assert informer.by_uid(uid) is None
 
     asyncio.run(go())
     assert heard == [(False, True), (True, True), (True, False)]
@@ -73,18 +73,18 @@ def test_objects_are_found_by_their_values():
         return {**thing(name), "metadata": metadata, "spec": {"colours": colours}}
 
     def found(colour, namespace="n"):
-        return [obj["metadata"]["name"] for obj in mirror.of(namespace, colour)]
+        return [obj["metadata"]["name"] for obj in informer.of(namespace, colour)]
 
-    mirror = Mirror(THING, index=lambda obj: obj["spec"]["colours"])
+    informer = Informer(THING, index=lambda obj: obj["spec"]["colours"])
     for obj in (coloured("a", "red"), coloured("b", "red", "blue"), coloured("c", "red", namespace="other", uid="far")):
-        mirror.keep(obj)
+        informer.keep(obj)
     assert (found("red"), found("blue"), found("red", "other"), found("green")) == (["a", "b"], ["b"], ["c"], [])
-    mirror.keep(coloured("a", "red", version=2))
-    assert mirror.of("n", "red")[0] is mirror.get("a", "n")
-    mirror.keep(coloured("b", "green", version=2))
+    informer.keep(coloured("a", "red", version=2))
+    assert informer.of("n", "red")[0] is informer.get("a", "n")
+    informer.keep(coloured("b", "green", version=2))
     assert (found("red"), found("blue"), found("green")) == (["a"], [], ["b"])
-    mirror.keep(coloured("a", "blue", uid="another", version=3))
-    mirror.drop(coloured("b", version=4))
+    informer.keep(coloured("a", "blue", uid="another", version=3))
+    informer.drop(coloured("b", version=4))
     assert (found("red"), found("blue"), found("green")) == ([], ["a"], [])
 
 
@@ -93,13 +93,13 @@ def test_only_the_watch_itself_says_how_far_it_has_told():
 
     async def go():
         store = Shaky()
-        async with followed(store) as mirror:
+        async with followed(store) as informer:
             await store.create(thing("before"))
-            mirror.keep(await store.create(thing("own")))
-            version = mirror.get("own", "n")["metadata"]["resourceVersion"]
-            before = mirror.get("before", "n")
-            await mirror.reach(version)
-            return before, mirror.get("before", "n") is not None, store.lists
+            informer.keep(await store.create(thing("own")))
+            version = informer.get("own", "n")["metadata"]["resourceVersion"]
+            before = informer.get("before", "n")
+            await informer.reach(version)
+            return before, informer.get("before", "n") is not None, store.lists
 
     assert asyncio.run(go()) == (None, True, 1)
 
@@ -110,28 +110,28 @@ def test_a_lost_connection_is_taken_up_without_a_list():
     async def go():
         store = Shaky()
         store.breaks = [Unavailable("gone")]
-        async with followed(store) as mirror:
+        async with followed(store) as informer:
             for n in range(5):
                 await store.create(thing(f"t{n}"))
-            await until(lambda: len(mirror) == 5, "all five are there")
+            await until(lambda: len(informer) == 5, "all five are there")
         return store.lists
 
     assert asyncio.run(go()) == 1
 
 
 def test_a_forgotten_version_makes_it_list_again():
-    """After Expired everything is listed anew; what was deleted meanwhile is gone from the mirror too."""
+    """After Expired everything is listed anew; what was deleted meanwhile is gone from the informer too."""
 
     async def go():
         store = Shaky()
         await store.create(thing("old"))
         store.breaks = [Expired("too old")]
-        mirror = Mirror(THING)
-        mirror.keep(merge(thing("ghost"), {"metadata": {"uid": "u", "resourceVersion": "0"}}))
-        task = asyncio.create_task(mirror.follow(store))
+        informer = Informer(THING)
+        informer.keep(merge(thing("ghost"), {"metadata": {"uid": "u", "resourceVersion": "0"}}))
+        task = asyncio.create_task(informer.follow(store))
         await until(lambda: store.lists == 2, "it lists again")
-        await until(lambda: mirror.get("old", "n") is not None, "old is there")
-        ghost = mirror.get("ghost", "n")
+        await until(lambda: informer.get("old", "n") is not None, "old is there")
+        ghost = informer.get("ghost", "n")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         return ghost
@@ -149,10 +149,10 @@ def test_a_server_that_forgets_at_once_is_not_asked_without_a_pause(monkeypatch)
     async def go():
         store = Shaky()
         store.breaks = [Expired("too old")] * 8
-        mirror = Mirror(THING)
+        informer = Informer(THING)
         with monkeypatch.context() as patched:
-            patched.setattr("webhook.store.mirror.asyncio.sleep", sleep)
-            following = asyncio.create_task(mirror.follow(store))
+            patched.setattr("webhook.store.informer.asyncio.sleep", sleep)
+            following = asyncio.create_task(informer.follow(store))
             await asyncio.wait({following}, timeout=0.2)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
@@ -183,16 +183,16 @@ def test_what_is_deleted_during_a_list_does_not_come_back():
         store, many = Answered(), 1500
         for n in range(many):
             await store.create(thing(f"t{n}"))
-        async with followed(store) as mirror:
+        async with followed(store) as informer:
             store.open.clear()
-            listing = asyncio.create_task(mirror.refresh(store))
+            listing = asyncio.create_task(informer.refresh(store))
             await asyncio.sleep(0)
             for n in range(many):
                 await store.delete(THING, f"t{n}", "n")
-            await until(lambda: not len(mirror), "all are gone")
+            await until(lambda: not len(informer), "all are gone")
             store.open.set()
             await listing
-            return len(mirror)
+            return len(informer)
 
     assert asyncio.run(go()) == 0
 
@@ -221,12 +221,12 @@ def test_versions_need_not_be_numbers():
 
     async def go():
         store = Opaque("a", "b")
-        async with followed(store) as mirror:
+        async with followed(store) as informer:
             del store.objects["a"]
             store.objects["c"] = store.made("c")
             store.gone.set()
-            await until(lambda: mirror.get("c", "n"), "it lists again")
-            return [obj["metadata"]["name"] for obj in mirror.all()]
+            await until(lambda: informer.get("c", "n"), "it lists again")
+            return [obj["metadata"]["name"] for obj in informer.all()]
 
     assert asyncio.run(go()) == ["b", "c"]
 
@@ -236,18 +236,18 @@ def test_an_older_event_never_undoes_a_write():
 
     async def go():
         store = MemoryStore()
-        mirror = Mirror(THING)
+        informer = Informer(THING)
         first = await store.create(thing())
         second = await store.patch(THING, "a", "n", {"spec": {"x": 2}})
-        mirror.keep(second)
-        mirror.keep(first)
-        assert mirror.get("a", "n")["spec"] == {"x": 2}
-        mirror.drop(second)
-        mirror.keep(second)
-        assert mirror.get("a", "n") is None, "a deleted object does not come back by a late event"
+        informer.keep(second)
+        informer.keep(first)
+        assert informer.get("a", "n")["spec"] == {"x": 2}
+        informer.drop(second)
+        informer.keep(second)
+        assert informer.get("a", "n") is None, "a deleted object does not come back by a late event"
         again = await store.create(thing("b"))
-        mirror.keep(again)
-        mirror._replace([], first["metadata"]["resourceVersion"])
-        assert mirror.get("b", "n") is not None, "what was written after the list was made stays"
+        informer.keep(again)
+        informer._replace([], first["metadata"]["resourceVersion"])
+        assert informer.get("b", "n") is not None, "what was written after the list was made stays"
 
     asyncio.run(go())

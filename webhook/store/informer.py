@@ -44,7 +44,7 @@ Trim = Callable[[Object], Object]
 """Returns the part of an object to keep: a new object, or the same."""
 
 
-class Mirror:
+class Informer:
     """All objects of one kind. `follow` keeps it up to date until it is cancelled."""
 
     def __init__(
