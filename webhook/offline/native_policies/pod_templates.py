@@ -108,12 +108,15 @@ def of_many(spec: dict[str, Any], templates: Templates) -> None:
     names = _names(spec)  # other names: they would be hidden by a macro's variable of the same one
     pods, pod = unused("pods", names), unused("pod", names)
     asked = " && ".join(grouped(renamed(text, pod)) for text in own)
-    declared = [{"name": pods, "expression": f"({templates.text}).filter({pod}, {asked})" if asked else templates.text}]
+    declared = [{"name": pods, "expression": templates.text}]
     variables = {v["name"]: v["expression"] for v in spec.get("variables") or ()}
     written = [ended(renamed(inlined(v["expression"], variables), pod)) for v in spec["validations"]]
     if sum(map(len, written)) <= MOST_WRITTEN_OUT:
-        alls = [f"variables.{pods}.all({pod}, {text})" for text in written]
+        judged = [f"({asked}) ? {grouped(text)} : true" if asked else text for text in written]
+        alls = [f"variables.{pods}.all({pod}, {text})" for text in judged]
     else:
+        if asked:  # a variable is evaluated for each template in the list: for those without the condition it may fail
+            declared[0]["expression"] = f"({templates.text}).filter({pod}, {asked})"
         at = unused("at", names)
         lists, of_pod = _lists(_variables_read(spec), pods, pod, at)
         declared += lists
