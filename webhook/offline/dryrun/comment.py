@@ -90,7 +90,7 @@ def _left_out(objects: int) -> str:
 def _sections(differences: Sequence[Difference]) -> Iterator[Section]:
     """Yield the sections that have something to tell."""
     for change in (Change.DENIED, Change.REWORDED, Change.ALLOWED, Change.WARNED):
-        group = [d for d in differences if (_warned(d) if change is Change.WARNED else d.change is change)]
+        group = [d for d in differences if (d.warns_differently if change is Change.WARNED else d.change is change)]
         if group:
             yield Section(f"#### {change.capitalize()}\n", tuple(_together(group, _said, _words)))
     reshaped = [d for d in differences if d.change is Change.RESHAPED]
@@ -100,12 +100,6 @@ def _sections(differences: Sequence[Difference]) -> Iterator[Section]:
     if queued:
         heading = "#### Queued differently\n\n| job | before | now |\n|---|---|---|"
         yield Section(heading, tuple(_together(queued, _moved, _row)))
-
-
-def _warned(difference: Difference) -> bool:
-    """Return whether the warnings of an allowed object differ, whatever else does."""
-    old, new = difference.old, difference.new
-    return old.allowed and new.allowed and set(old.warnings) != set(new.warnings)
 
 
 def _together(

@@ -32,6 +32,11 @@ class Difference:
     old: ObjectOutcome
     new: ObjectOutcome
 
+    @property
+    def warns_differently(self) -> bool:
+        """Whether the warnings of an object that is allowed differ, whatever else does."""
+        return self.old.allowed and self.new.allowed and set(self.old.warnings) != set(self.new.warnings)
+
     def diff(self) -> list[str]:
         """Return the difference between the two stored forms, as a unified diff."""
         if self.change is not Change.RESHAPED:
