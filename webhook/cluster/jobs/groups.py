@@ -21,6 +21,7 @@ from webhook.cluster.jobs.pods_ready import told_of
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.start_stop import PlacementConflict
 from webhook.cluster.jobs.steps import JobStep, gone
+from webhook.cluster.jobs.workqueue import NEXT_LOOK_SECONDS, POLL
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe, prebuilt_of
@@ -54,8 +55,6 @@ from webhook.store.objects import Object, key_of
 
 log = logging.getLogger(__name__)
 
-NEXT_LOOK_SECONDS: Final = 0.05
-POLL: Final = 1.0
 _ENDS: Final = frozenset({GroupStep.CREATE, GroupStep.FINISH, GroupStep.DROP, GroupStep.LET_GO})
 _CONFLICT: Final = "this pod group cannot be admitted"
 

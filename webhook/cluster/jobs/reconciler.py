@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import owner_reference
@@ -39,6 +38,7 @@ from webhook.cluster.jobs.slices import Next, is_grown_ungated, slice_step
 from webhook.cluster.jobs.start_stop import is_bigger, is_changed, is_placed
 from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free, is_untouched, next_step, still_there
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
+from webhook.cluster.jobs.workqueue import AFTER_REFUSAL_SECONDS, NEXT_LOOK_SECONDS, POLL
 from webhook.cluster.workloads.events import tell_checks
 from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
@@ -54,12 +54,6 @@ from webhook.store.errors import AlreadyExists, Conflict, NotFound, Refused, Una
 from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
-
-NEXT_LOOK_SECONDS: Final = 0.05
-POLL: Final = 1.0
-"""Seconds between two looks at pods that have to end."""
-AFTER_REFUSAL_SECONDS: Final = 30.0
-"""Seconds until a write that the API server refused is tried again: something must change first."""
 
 
 class Reconciler:

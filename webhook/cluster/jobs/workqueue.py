@@ -21,6 +21,12 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY: Final = 0.1
 LAST_RETRY: Final = 30.0
+NEXT_LOOK_SECONDS: Final = 0.05
+"""Seconds until the next look at what a step has just changed."""
+POLL: Final = 1.0
+"""Seconds between two looks at pods that have to end."""
+AFTER_REFUSAL_SECONDS: Final = 30.0
+"""Seconds until a write that the API server refused is tried again: something must change first."""
 COST: Final = {True: 1, False: 4}
 """What a look at an urgent key, and at another, counts: where both wait, four of five are urgent ones."""
 

@@ -20,6 +20,7 @@ from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import ADMISSION_CHECK, FLAVOR, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.jobs.workqueue import AFTER_REFUSAL_SECONDS
 from webhook.cluster.pace import Slice
 from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, with_state
 from webhook.cluster.provisioning.requests import CONTROLLER, attempt_of, config_of, last, made, owner_reference, wanted
@@ -34,8 +35,6 @@ from webhook.store.objects import Object, key_of, uid_of
 
 log = logging.getLogger(__name__)
 
-AFTER_REFUSAL_SECONDS: Final = 30.0
-"""Seconds until a write that the API server refused is tried again: something must change first."""
 _SHARED: Final = frozenset((g.group, g.kind) for g in (ADMISSION_CHECK, PROVISIONING_CONFIG))
 _HEARD: Final = _SHARED | {(g.group, g.kind) for g in (WORKLOAD, PROVISIONING_REQUEST)}
 
