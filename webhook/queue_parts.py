@@ -22,8 +22,8 @@ from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.opt_in import left_alone
 from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.cluster.failure_recovery import GATE
-from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.config import Config, QueueMode, queue_settings
 from webhook.journal.compare import ComparingJournal
 from webhook.journal.journal import Decider, Journal

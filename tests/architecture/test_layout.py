@@ -1,6 +1,7 @@
 """Everything fits in one head and is found in one guess: small files and functions, folders for groups, own names."""
 
 import ast
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 from tests.shared import ROOT
 
 PACKAGE = ROOT / "webhook"
+TOP_LEVEL = {"pyproject.toml", "webhook", "policies", "certs", "charts", "tests"} | {
+    "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "docs",
+}  # fmt: skip
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FILE_LINES = 400
 FUNCTION_LINES = 50
@@ -31,6 +35,15 @@ MANY_PARAMETERS_LEFT = {
 def place(path: Path) -> str:
     """A file or folder as it is named in the lists."""
     return str(path.relative_to(PACKAGE))
+
+
+def test_top_level_is_the_agreed_layout():
+    """Nothing is tracked at the top level but what the layout names, and dot files."""
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    tops = {line.split("/")[0] for line in done.stdout.splitlines()}
+    assert {top for top in tops if not top.startswith(".")} <= TOP_LEVEL
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=place)

@@ -25,7 +25,7 @@ from tests.bench.load import Figures, Target, cpu, drive, post, resident
 from tests.controlplane.processes import Child, free_ports
 from tests.shared import ROOT
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 POLICIES = ROOT / "policies"
 MATCHING, OTHERS = 10, 990

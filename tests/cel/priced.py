@@ -8,9 +8,9 @@ from typing import Any
 from webhook import cel
 from webhook.cel import types
 from webhook.cel.env import Env
+from webhook.cel.function_types import Overload
 from webhook.cel.functions import rows
 from webhook.cel.lib import memory
-from webhook.cel.overloads import Overload
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type, TypeKind
 from webhook.cel.values import Uint
 

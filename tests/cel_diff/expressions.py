@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.cel_diff import pools
 from tests.cel_diff.templates import TEMPLATES
+from webhook.cel.function_types import Overload
 from webhook.cel.functions import rows
-from webhook.cel.overloads import Overload
 from webhook.cel.types import Type, TypeKind
 
 _SPECIAL = {

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from tests.shared import ROOT
+from webhook.cel.function_types import Function, Overload
 from webhook.cel.functions import rows
-from webhook.cel.overloads import Function, Overload
 
 TARGET = ROOT / "docs" / "reference" / "cel.md"
 HEAD = """\

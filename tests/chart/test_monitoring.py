@@ -12,7 +12,7 @@ from tests.chart.helm import template
 from tests.docs.reference import metrics as reference_metrics
 from tests.shared import ROOT
 from webhook.cluster.api.write_metrics import WriteMetrics
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.documents import read
 from webhook.server.metrics import ServerMetrics
 from webhook.server.process_metrics import ProcessMetrics, ProcessState

@@ -21,8 +21,8 @@ from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller import Controller
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.failure_recovery import GATE
-from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.jobs.finish import finish_of
 from webhook.kube.conditions import find
 from webhook.kube.gvk import GroupVersionKind

@@ -25,7 +25,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller import Controller
 from webhook.cluster.core.queue_core import QueueCore
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.workloads.conditions import finished, released
 from webhook.jobs.finish import Finish
 from webhook.kube.condition_types import EVICTED, FINISHED, QUOTA_RESERVED

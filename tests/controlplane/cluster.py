@@ -25,7 +25,7 @@ from tests.controlplane.build import binary, build, find
 from tests.controlplane.client import Client
 from tests.controlplane.processes import Child, free_ports
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure, issue_client
+from webhook.tls.self_signed import ensure, issue_client
 
 CONTROLLERS = (
     "clusterrole-aggregation-controller",

@@ -15,7 +15,7 @@ from webhook.daemon import Daemon
 from webhook.store.errors import AlreadyExists
 from webhook.store.memory import MemoryStore
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 RULES = """\
 apiVersion: admissionregistration.k8s.io/v1

@@ -20,7 +20,7 @@ from webhook.store.errors import NotFound
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import ALL
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 
 def test_verdicts_are_for_the_api_server_alone(tmp_path, policies):

@@ -19,7 +19,7 @@ from tests.server.wire import LIVE, READY, Talk, post
 from tests.shared import ROOT
 from webhook.documents import read
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 CLIENTS, SIZE = 40, 8_000_000
 

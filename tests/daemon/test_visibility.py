@@ -20,7 +20,7 @@ from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
 from webhook.store.objects import key_of
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure, issue_client
+from webhook.tls.self_signed import ensure, issue_client
 
 GROUP = "/apis/visibility.kueue.x-k8s.io"
 CQ = f"{GROUP}/v1beta2/clusterqueues/cq/pendingworkloads"

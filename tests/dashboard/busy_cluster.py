@@ -26,7 +26,7 @@ from webhook.config import Config, PageMode
 from webhook.daemon import Daemon
 from webhook.store.memory import MemoryStore
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 QUEUES, PENDING, COHORTS = 1000, 50_000, 50
 RUNNING = 4

@@ -21,7 +21,7 @@ from webhook.cli.commands.server.serve import serve
 from webhook.cli.group import cli
 from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.cluster.beside_kueue import ComparisonMetrics
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.config import LEVELS, LOG_FORMATS, NAMES, PREFIX, RANGES, Config
 from webhook.server.metrics import ServerMetrics
 from webhook.server.policy_measures import PolicyMeasures

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.controlplane.processes import Child, free_ports
 from tests.server.wire import Answer, Talk, post
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 NO_TIME = 504
 

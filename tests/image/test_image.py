@@ -19,7 +19,7 @@ from tests.shared import ROOT
 from tests.wheel.test_wheel import modules
 from webhook.documents import read as read_yaml
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 NOBODY = 65532
 STAGES = read(CONTAINERFILE)

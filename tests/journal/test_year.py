@@ -10,7 +10,7 @@ from tests.bench.year.load import DAY, Load, from_files, synthetic
 from tests.bench.year.run import SAMPLES, live
 from tests.bench.year.virtual_time import VirtualLoop
 from webhook.offline.plan.rule_sets import rules_of
-from webhook.simulate.arrivals import Arrival
+from webhook.simulate.trace import Arrival
 from webhook.store.memory import MemoryStore
 
 QUEUE = {

@@ -19,7 +19,7 @@ from webhook.server.limits import Limits
 from webhook.server.listener import Listener
 from webhook.server.metrics import ServerMetrics
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 from webhook.tls.serving_certificate import ServingCertificate
 
 

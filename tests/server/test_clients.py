@@ -11,7 +11,7 @@ import uvloop
 from tests.server.serving import review, serve
 from webhook.server.clients import ClientCheck
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure, issue_client
+from webhook.tls.self_signed import ensure, issue_client
 
 API_SERVER = "kube-apiserver"
 CONVERSION = {"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "request": {"uid": "c"}}

@@ -18,7 +18,7 @@ from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.server.listener import Listener
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 from webhook.tls.serving_certificate import ServingCertificate
 
 

@@ -15,7 +15,7 @@ from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import validate
 from webhook.admission.verdict import Verdict
 from webhook.cel.limits import CALL_LIMIT, POLICY_LIMIT
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.documents import read
 from webhook.kube.gvk import GroupVersionKind, GroupVersionResource
 from webhook.policy.bundle import Bundle

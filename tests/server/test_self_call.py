@@ -7,7 +7,7 @@ from tests.controlplane.processes import free_ports
 from tests.server.serving import serve
 from webhook.server.self_call import SelfCall
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 from webhook.tls.serving_certificate import trust
 
 

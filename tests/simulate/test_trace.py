@@ -8,8 +8,8 @@ from webhook.cli.commands.queues.simulate import simulate
 from webhook.diagnostics import SourceError
 from webhook.documents import read
 from webhook.queue.model import WEIGHT
-from webhook.simulate.arrivals import milliseconds, read_trace
 from webhook.simulate.generate import generate
+from webhook.simulate.trace import milliseconds, read_trace
 
 GENERATOR = """
 cohorts:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from webhook.cli.commands.server.certs import certs
 from webhook.tls.authority import bundle, issue, names_of, new_authority
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import RENEW_BEFORE, ensure, rotate
+from webhook.tls.self_signed import RENEW_BEFORE, ensure, rotate
 from webhook.tls.serving_certificate import ServingCertificate
 from webhook.tls.validity import expiry
 

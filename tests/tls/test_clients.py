@@ -9,7 +9,7 @@ import pytest
 
 from webhook.tls.authority import Pair, issue, new_authority
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure, issue_client
+from webhook.tls.self_signed import ensure, issue_client
 from webhook.tls.serving_certificate import ServingCertificate
 
 NOW = datetime.now(UTC)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from webhook.cel import host
+from webhook.cel.function_types import Function
 from webhook.cel.functions import rows
-from webhook.cel.overloads import Function
 from webhook.cel.ranges import Sizer
 from webhook.cel.types import (
     BOOL,

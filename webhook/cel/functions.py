@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 
 from webhook.cel import lib, standard
-from webhook.cel.overloads import Function
+from webhook.cel.function_types import Function
 
 _ORDER = [
     "conversions",

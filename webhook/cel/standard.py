@@ -8,9 +8,9 @@ from typing import Final
 
 from webhook.cel import operators
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Cost, Function, Overload
 from webhook.cel.lib import costs, estimates
 from webhook.cel.lib.rows import member, plain
-from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.ranges import Bound
 from webhook.cel.syntax import nodes
 from webhook.cel.types import (

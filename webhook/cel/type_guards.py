@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webhook.cel.overloads import Overload
+from webhook.cel.function_types import Overload
 from webhook.cel.types import Type, TypeKind
 from webhook.cel.values import type_name
 

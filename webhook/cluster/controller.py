@@ -31,7 +31,7 @@ from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.cluster.queues.transitions import Transitions
 from webhook.cluster.repeater import Repeater, waited

@@ -24,7 +24,7 @@ from webhook.cluster.core.changes import asks_the_same
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.fencing import Fence, insist
 from webhook.cluster.pace import in_slices
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.workloads import admission_checks
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import DEACTIVATES, EVICTIONS, REPLACED

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from webhook.cel.check.known_fields import FieldShape
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.function_types import Function, Overload
 from webhook.cel.types import DYN, STRING, Type, TypeKind, list_of, map_of
 from webhook.editor.scan import Cursor
 from webhook.editor.vocabulary import Vocabulary

@@ -139,8 +139,7 @@ def _not_considered(entry: Entry, pending_queue: PendingQueue, position: int) ->
     reason, message = Reason.NOT_CONSIDERED, "not yet at the head of its queue"
     head = pending_queue.head()
     if pending_queue.inactive:
-        reason = Reason.SUSPENDED
-        message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
+        reason, message = Reason.SUSPENDED, pending_queue.inactive_message()
     elif head is not None and head.verdict is not None and head.verdict.stuck:
         reason, message = (
             Reason.BEHIND_HEAD,

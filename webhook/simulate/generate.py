@@ -25,7 +25,7 @@ from webhook.queue.model import (
     ResourceGroup,
     Snapshot,
 )
-from webhook.simulate.arrivals import Arrival, milliseconds, quantity
+from webhook.simulate.trace import Arrival, milliseconds, quantity
 
 Path = tuple[str | int, ...]
 MOST: Final = 1_000_000

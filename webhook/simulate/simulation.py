@@ -15,7 +15,7 @@ from webhook.queue.model import ClusterQueue, LocalQueue, Namespace, PodSet, Sna
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 from webhook.queue.virtual_time import VirtualTime, Witness
-from webhook.simulate.arrivals import Arrival
+from webhook.simulate.trace import Arrival
 
 Progress = Callable[[int], None]
 

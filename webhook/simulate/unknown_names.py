@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from webhook.diagnostics import Diagnostic, Place
 from webhook.queue.model import Snapshot
-from webhook.simulate.arrivals import Arrival
 from webhook.simulate.simulation import with_local_queues
+from webhook.simulate.trace import Arrival
 
 
 def unknown_names(snapshot: Snapshot, arrivals: Iterable[Arrival], file: str) -> Iterator[Diagnostic]:

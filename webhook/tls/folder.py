@@ -1,6 +1,6 @@
 """A certificate folder: `ca.crt` (a bundle), `ca.key`, `tls.crt`, `tls.key`, and a client's pair.
 
-The names are those of a Kubernetes TLS secret, so that a folder made by `renewal.py` and a mounted secret of
+The names are those of a Kubernetes TLS secret, so that a folder made by `self_signed.py` and a mounted secret of
 cert-manager are read alike.
 """
 

@@ -11,8 +11,8 @@ from webhook.api.amounts import text, texts
 from webhook.documents import Document
 from webhook.offline.files import objects_of, read_files
 from webhook.queue.model import ClusterQueue, Snapshot
-from webhook.simulate.arrivals import Arrival, read_trace
 from webhook.simulate.generate import generate
+from webhook.simulate.trace import Arrival, read_trace
 
 JSON = dict[str, Any]
 DAY: Final = 86_400_000

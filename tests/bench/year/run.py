@@ -24,11 +24,11 @@ from webhook.cluster.api.kinds import BUILT_IN, QUEUE_KINDS, WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.controller import Clocks, Controller
 from webhook.cluster.core.queue_core import QueueCore
-from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.queue.decisions import Decisions
 from webhook.queue.rules import Rules
-from webhook.simulate.arrivals import Arrival
+from webhook.simulate.trace import Arrival
 from webhook.store.errors import NotFound
 from webhook.store.informer import Informer
 from webhook.store.memory import MemoryStore

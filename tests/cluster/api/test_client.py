@@ -24,7 +24,7 @@ from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import StoreError, Unavailable
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 EVENT = json.dumps({"type": "BOOKMARK", "object": {}}).encode() + b"\n"
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -12,7 +12,7 @@ from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.queues.status import status_of, tally
 from webhook.cluster.workloads.conditions import counted, evicted
 from webhook.kube.conditions import find

@@ -25,8 +25,8 @@ from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.metrics import QueueMetrics
 from webhook.cluster.queues.names import QueueNames
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.queues.status import tally
 from webhook.cluster.queues.transitions import Transitions
 from webhook.kube.gvk import POD

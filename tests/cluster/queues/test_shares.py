@@ -14,7 +14,7 @@ from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.queues.status import INFINITE_SHARE, QueueCount, status_of, tally, with_share
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.quota.shares import CurrentShares

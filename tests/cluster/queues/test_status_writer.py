@@ -16,7 +16,7 @@ from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.kube.conditions import find
 from webhook.kube.gvk import gvk_of

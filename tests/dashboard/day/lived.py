@@ -24,7 +24,7 @@ from webhook.daemon import Daemon
 from webhook.policy.loading.shipped import located
 from webhook.store.memory import MemoryStore
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 FOLDER = Path(__file__).parent
 SHIPPED = ("gpu-defaults", "gpu-integer", "gpu-tolerations", "job-user", "queue-name", "suspend-jobs", "valid-jobs")

@@ -12,8 +12,8 @@ from webhook.documents import read
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.model import Requeueing
-from webhook.simulate.arrivals import Arrival
 from webhook.simulate.generate import generate
+from webhook.simulate.trace import Arrival
 
 QUEUE = "cohorts: [{queues: [{quota: {nvidia.com/gpu: 99}, workloads: []}]}]"
 HOUR = 3_600_000

@@ -9,8 +9,8 @@ from webhook.cel.check.overload_resolution import resolve
 from webhook.cel.check.unify import Substitution, most_general
 from webhook.cel.env import Env
 from webhook.cel.errors import CompileError, Issue
+from webhook.cel.function_types import Function
 from webhook.cel.messages import MESSAGES
-from webhook.cel.overloads import Function
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import (

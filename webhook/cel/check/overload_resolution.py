@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from webhook.cel.check.unify import Substitution
-from webhook.cel.overloads import Function, Overload
+from webhook.cel.function_types import Function, Overload
 from webhook.cel.types import DYN, Type, TypeKind
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from webhook.cel.codegen import charges, list_calls, logic, runtime, selects
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
+from webhook.cel.function_types import Cost, Function, Overload
 from webhook.cel.interpreter import dispatch
-from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Literal, Node
 from webhook.cel.type_guards import guard

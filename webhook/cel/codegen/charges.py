@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from webhook.cel.codegen.runtime import COMPARED_OFTEN, COMPARED_ONCE, JOINED_OFTEN, JOINED_ONCE
 from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
+from webhook.cel.function_types import Cost, Function, Overload
 from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import costs
 from webhook.cel.lib.cidrs import CIDR_TYPE
 from webhook.cel.lib.ips import IP_TYPE
-from webhook.cel.overloads import Cost, Function, Overload
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Ident, Literal, Node, Select
 from webhook.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT, TypeKind

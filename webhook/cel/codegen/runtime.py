@@ -10,13 +10,13 @@ from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 from webhook.cel import host, operators
+from webhook.cel.function_types import Function, Overload
 from webhook.cel.interpreter.attributes import Failure
 from webhook.cel.interpreter.evaluators import new_object
 from webhook.cel.keys import MISSING, bare
 from webhook.cel.lib import lists, memory
 from webhook.cel.lib.costs import compared_size as size_of
 from webhook.cel.limits import CALL_LIMIT
-from webhook.cel.overloads import Function, Overload
 from webhook.cel.standard import is_zero, type_value
 from webhook.cel.type_guards import guards_of
 from webhook.cel.types import Type, TypeKind

@@ -14,8 +14,8 @@ from webhook.cel.check.checker import Checked
 from webhook.cel.cost.paths import NOWHERE
 from webhook.cel.cost.sizes import HIDDEN, Entries, SizedOperand, Sizes
 from webhook.cel.env import Env
+from webhook.cel.function_types import Overload
 from webhook.cel.lib import estimates
-from webhook.cel.overloads import Overload
 from webhook.cel.ranges import NOTHING, ONE, UNBOUNDED, UNKNOWN, Charge, Estimate, Sizer, fixed
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Literal, Node, Select
 from webhook.cel.types import TypeKind

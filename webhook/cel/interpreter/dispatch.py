@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
+from webhook.cel.function_types import Function, Overload
 from webhook.cel.interpreter.attributes import COST, LIMIT, Eval, Frame
 from webhook.cel.lib import costs
-from webhook.cel.overloads import Function, Overload
 from webhook.cel.type_guards import guards_of
 from webhook.cel.values import type_name
 

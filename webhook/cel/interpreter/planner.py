@@ -13,12 +13,12 @@ from webhook.cel import host, operators
 from webhook.cel.check.checker import Checked
 from webhook.cel.env import Env
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.interpreter import dispatch, evaluators, loops
 from webhook.cel.interpreter.attributes import COST, Attribute, Eval, Failure, Frame, Qualifier
 from webhook.cel.lib import costs, regex
 from webhook.cel.limits import CALL_LIMIT
 from webhook.cel.messages import MESSAGES
-from webhook.cel.overloads import Function
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Ident, Literal, Node, Select
 from webhook.cel.types import DYN, TypeKind

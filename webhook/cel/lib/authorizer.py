@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Cost, Function, Price
 from webhook.cel.lib import costs, estimates
 from webhook.cel.lib.formats import FORMATS
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member
-from webhook.cel.overloads import Cost, Function, Price
 from webhook.cel.types import BOOL, STRING, Type, object_type
 
 _PREFIX: Final = "kubernetes.authorization."

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function, Price
 from webhook.cel.lib import costs, estimates
 from webhook.cel.lib.go.netip import AddressError, Prefix, parse_prefix
 from webhook.cel.lib.go.strconv import quote
 from webhook.cel.lib.ips import IP, IP_TYPE, is_ip, parse
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, of_text, plain
-from webhook.cel.overloads import Function, Price
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
 
 CIDR_TYPE: Final = opaque("net.CIDR")

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import shortest, to_bytes
 from webhook.cel.lib.rows import library, of_text, plain
 from webhook.cel.lib.times import OVERFLOW, duration_text, parse_duration, parse_timestamp, timestamp_text
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
 from webhook.cel.values import (
     INT_MAX,

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from webhook.cel.function_types import Price
 from webhook.cel.lib import estimates
-from webhook.cel.overloads import Price
 from webhook.cel.values import Optional
 
 STRING_FACTOR: Final = estimates.STRING_FACTOR

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function, Price
 from webhook.cel.lib import costs, estimates
 from webhook.cel.lib.go.neturl import LocatorError, check_request_uri
 from webhook.cel.lib.go.strconv import from_bytes, to_bytes
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, plain
 from webhook.cel.lib.times import valid_date
-from webhook.cel.overloads import Function, Price
 from webhook.cel.types import STRING, Type, list_of, object_type, optional_of
 from webhook.cel.values import NONE, Optional
 

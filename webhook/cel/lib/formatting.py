@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.keys import bare
 from webhook.cel.lib import costs
 from webhook.cel.lib.conversions import to_string
 from webhook.cel.lib.go.strconv import from_bytes, quote, to_bytes
 from webhook.cel.lib.memory import sized, weigh
 from webhook.cel.lib.rows import library, member
-from webhook.cel.overloads import Function
 from webhook.cel.types import DYN, STRING, list_of
 from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, type_name
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.netip import Address, AddressError, parse_addr
 from webhook.cel.lib.go.strconv import quote
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, of_text, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, Type, opaque
 
 IP_TYPE: Final = opaque("net.IP")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.rows import library, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import STRING
 
 

@@ -10,11 +10,11 @@ from functools import cmp_to_key
 from typing import Final
 
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError
+from webhook.cel.function_types import Function, Overload, Price
 from webhook.cel.lib import costs
 from webhook.cel.lib.memory import sized
 from webhook.cel.lib.ordering import NO_OVERLOAD, comparable, compare, known_equal
 from webhook.cel.lib.rows import library, member, plain, priced
-from webhook.cel.overloads import Function, Overload, Price
 from webhook.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type, list_of, param
 from webhook.cel.values import (
     INT_MAX,

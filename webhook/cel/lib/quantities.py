@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, of_text, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, DOUBLE, INT, Type, object_type
 from webhook.kube.quantity import Format, Quantity, QuantityError, parse
 

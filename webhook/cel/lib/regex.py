@@ -14,11 +14,11 @@ from typing import Any, Final
 import re2
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import from_bytes, to_bytes
 from webhook.cel.lib.python_re import matcher
 from webhook.cel.lib.rows import library, member, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, list_of
 from webhook.cel.values import Optional, TypeValue
 

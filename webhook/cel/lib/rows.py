@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from webhook.cel.overloads import Cost, Function, Overload, Price
+from webhook.cel.function_types import Cost, Function, Overload, Price
 from webhook.cel.types import STRING, Type
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import quote, to_bytes
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, of_text, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, INT, STRING, Type, object_type
 
 SEMVER_TYPE: Final = object_type("kubernetes.Semver")

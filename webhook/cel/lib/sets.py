@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.ordering import known_equal
 from webhook.cel.lib.rows import library, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, list_of, param
 
 _LIST: Final = list_of(param("T"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import ESCAPES, to_bytes
 from webhook.cel.lib.memory import sized
 from webhook.cel.lib.rows import in_python, library, member, plain
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, BYTES, INT, STRING, list_of, map_of, param
 from webhook.cel.values import Uint
 

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function, Overload
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.strconv import plain, quote
 from webhook.cel.lib.rows import library, member
-from webhook.cel.overloads import Function, Overload
 from webhook.cel.types import DURATION, INT, STRING, TIMESTAMP
 from webhook.cel.values import SECONDS_MAX, SECONDS_MIN, Duration, Timestamp
 

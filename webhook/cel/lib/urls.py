@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from webhook.cel.errors import CelError
+from webhook.cel.function_types import Function
 from webhook.cel.lib import costs
 from webhook.cel.lib.go.neturl import Locator, LocatorError, check_request_uri, parse
 from webhook.cel.lib.go.strconv import from_bytes
 from webhook.cel.lib.ordering import NO_OVERLOAD
 from webhook.cel.lib.rows import library, member, of_text
-from webhook.cel.overloads import Function
 from webhook.cel.types import BOOL, STRING, Type, list_of, map_of, object_type
 
 URL_TYPE: Final = object_type("kubernetes.URL")

@@ -18,7 +18,7 @@ from webhook.cluster.pace import Slice, in_slices
 from webhook.cluster.queues.conditions import Known
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.queues.in_use import unheld, unmarked, unnamed
-from webhook.cluster.queues.metrics import QueueMetrics
+from webhook.cluster.queues.round_metrics import QueueMetrics
 from webhook.cluster.queues.status import QueueCounts, status_of, tally, with_share
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import NotFound, Refused, StoreError

@@ -20,7 +20,7 @@ from webhook.kube.fields import at
 from webhook.kube.times import milliseconds
 from webhook.queue.model import Workload
 from webhook.queue.state import State
-from webhook.simulate.arrivals import Arrival, arrival_of
+from webhook.simulate.trace import Arrival, arrival_of
 from webhook.store.objects import Object, key_of
 
 SAMPLE_SECONDS: Final = 60.0

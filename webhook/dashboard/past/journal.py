@@ -23,7 +23,7 @@ from webhook.queue.definitions import Definitions, local_of
 from webhook.queue.events import Definition, DefinitionChanged
 from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
 from webhook.queue.quota.accounting import usage_of
-from webhook.simulate.arrivals import Arrival, arrival_of
+from webhook.simulate.trace import Arrival, arrival_of
 
 log = logging.getLogger(__name__)
 

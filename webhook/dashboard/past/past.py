@@ -14,7 +14,7 @@ from webhook.dashboard.past.ended import Ended
 from webhook.dashboard.past.history import Runs, Samples, points_from
 from webhook.dashboard.past.journal import JournalPast, read_past
 from webhook.queue.state import State
-from webhook.simulate.arrivals import Arrival
+from webhook.simulate.trace import Arrival
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 from webhook.dashboard.model.simulation import SeriesPoint, SimulatedSeries
 from webhook.queue.model import ClusterQueue, FlavorQuotas, Quota, ResourceGroup, Snapshot
 from webhook.queue.rules import Rules
-from webhook.simulate.arrivals import Arrival
 from webhook.simulate.simulation import SimulationResult, simulate
 from webhook.simulate.summary import capacity, summarise
+from webhook.simulate.trace import Arrival
 
 T = TypeVar("T")
 POINTS: Final = 400

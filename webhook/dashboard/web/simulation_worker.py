@@ -24,7 +24,7 @@ from webhook.policy.queue_rules.configured import Configured
 from webhook.policy.queue_rules.files import rules_configured
 from webhook.policy_reload.compile_worker import NICE, bound_memory
 from webhook.queue.model import Snapshot
-from webhook.simulate.arrivals import Arrival
+from webhook.simulate.trace import Arrival
 
 DONE: Final = b"done "
 RESULT: Final = b"result "

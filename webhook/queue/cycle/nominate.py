@@ -49,8 +49,7 @@ def refuse(state: State, workload: Workload, pending_queue: PendingQueue, now: i
     if workload.checks and any(c in ("Retry", "Rejected") for c in workload.checks.values()):
         return HeadVerdict(Reason.NOT_CONSIDERED, HeadOutcome.MISCONFIGURED, "an admission check failed")
     if pending_queue.inactive:
-        message = f"ClusterQueue {pending_queue.queue.name} is inactive: {pending_queue.inactive}"
-        return HeadVerdict(Reason.SUSPENDED, HeadOutcome.SUSPENDED, message)
+        return HeadVerdict(Reason.SUSPENDED, HeadOutcome.SUSPENDED, pending_queue.inactive_message())
     if not takes(pending_queue.queue, workload.namespace, state):
         message = "workload namespace doesn't match ClusterQueue selector"
         return HeadVerdict(Reason.MISCONFIGURED, HeadOutcome.NAMESPACE_MISMATCH, message)

@@ -243,6 +243,10 @@ class PendingQueue:
         self.positions: Positions[Entry] | None = None
         self.spares = False
 
+    def inactive_message(self) -> str:
+        """Word why no workload is considered; empty while the queue is active."""
+        return self.inactive and f"ClusterQueue {self.queue.name} is inactive: {self.inactive}"
+
     def has_waiting(self, entry: Entry) -> bool:
         """Return whether an entry waits here."""
         return entry.pending_queue is self and entry.status == Status.WAITING

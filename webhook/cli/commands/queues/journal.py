@@ -35,7 +35,7 @@ from webhook.queue.explain import pending
 from webhook.queue.pending.queue import Status
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
-from webhook.simulate.arrivals import arrival_of, row_of
+from webhook.simulate.trace import arrival_of, row_of
 
 SHOWN: Final = 20
 OF_THE_JOURNAL: Final = "those of the journal"

@@ -30,11 +30,11 @@ from webhook.offline.reports.simulation import document, tables
 from webhook.offline.unreadable_objects import readable
 from webhook.queue.model import Snapshot
 from webhook.simulate import simulation as virtual
-from webhook.simulate.arrivals import Arrival, as_counted, read_trace
 from webhook.simulate.generate import generate
 from webhook.simulate.plot import plot
 from webhook.simulate.simulation import SimulationResult
 from webhook.simulate.summary import summarise
+from webhook.simulate.trace import Arrival, as_counted, read_trace
 from webhook.simulate.unknown_names import unknown_names
 
 GENERATORS = (".yaml", ".yml")

@@ -13,7 +13,7 @@ from webhook import setting_values
 from webhook.cli import exits
 from webhook.cli.option_types import FOLDER, LABEL, TEXT, Read, Renamed
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure, issue_client, rotate
+from webhook.tls.self_signed import ensure, issue_client, rotate
 
 DEFAULT_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -41,7 +41,7 @@ from webhook.config import Config, PageMode, load
 from webhook.store.errors import StoreError
 from webhook.store.objects import Object
 from webhook.tls.folder import Folder
-from webhook.tls.renewal import ensure
+from webhook.tls.self_signed import ensure
 
 QUEUES: Final = "queues.yaml"
 EXAMPLES: Final = """\b

@@ -1,7 +1,7 @@
 """Metrics of the queues, under Kueue's names if the meaning is the same, so that its dashboards work.
 
-Rounds are counted here, Workloads in `workload_metrics.py`; gauges are computed from the latest counts (`gauges.py`).
-Labels as in Kueue 0.20.
+Rounds are counted here, Workloads in `workload_metrics.py`; gauges are computed from the latest counts, in
+`queue_gauges.py`. Labels as in Kueue 0.20.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from webhook.cluster.queues.gauges import QueueGauges
 from webhook.cluster.queues.names import QueueNames
+from webhook.cluster.queues.queue_gauges import QueueGauges
 from webhook.cluster.queues.status import QueueCounts
 from webhook.cluster.queues.workload_metrics import ROLE, SHORT_BUCKETS, WorkloadMetrics
 from webhook.kube.gvk import GroupVersionKind

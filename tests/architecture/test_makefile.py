@@ -1,54 +1,10 @@
-"""The house keeps its own rules: imports go down only, one door per library, one word per thing."""
+"""The Makefile's targets are what pages and CI name, and run what is there."""
 
-import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
-
-import pytest
 
 from tests.shared import ROOT
-
-SOURCES = sorted((ROOT / "webhook").rglob("*.py"))
-TOP_LEVEL = {"pyproject.toml", "webhook", "policies", "certs", "charts", "tests"} | {
-    "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "docs",
-}  # fmt: skip
-FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "misc"}
-
-
-def test_imports_go_down_only():
-    """Every contract of pyproject.toml holds."""
-    command = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([command], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
-
-
-def test_top_level_is_the_agreed_layout():
-    """Nothing is tracked at the top level but what the layout names, and dot files."""
-    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip("not a git checkout")
-    tops = {line.split("/")[0] for line in done.stdout.splitlines()}
-    assert {top for top in tops if not top.startswith(".")} <= TOP_LEVEL
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_source_file_keeps_the_rules(path):
-    """A file has a docstring, a name of the field, no import inside a function and nothing left open."""
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    assert ast.get_docstring(tree), "no module docstring"
-    assert path.stem not in FORBIDDEN_NAMES
-    inner = [
-        node.lineno
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    assert inner == [], "imports inside functions"
-    assert not re.search(r"\b(TODO|FIXME|XXX)\b|NotImplementedError", text)
 
 
 def test_an_old_python_is_told_before_anything_is_made(tmp_path):
