@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from tests.shared import ROOT
+from webhook.yaml_library import LOADER
 
 HEAD = """\
 # Shipped policies and queue rules
@@ -59,7 +60,7 @@ def page() -> str:
 
 
 def _documents(file: Path) -> list[dict[str, Any]]:
-    return [d for d in yaml.safe_load_all(file.read_text(encoding="utf-8")) if d]
+    return [d for d in yaml.load_all(file.read_text(encoding="utf-8"), LOADER) if d]
 
 
 def _policy(file: Path) -> str:

@@ -21,6 +21,7 @@ from webhook.cli.commands.policies.generate import generate_command
 from webhook.jobs.kinds import KINDS
 from webhook.kube.gvk import gvk_of
 from webhook.offline.native_policies.generate import LABEL
+from webhook.yaml_library import LOADER
 
 pytestmark = pytest.mark.cluster
 
@@ -48,7 +49,7 @@ def generated(path: Path) -> list[JSON]:
     """What the command writes for a policy."""
     done = invoke(generate_command, "native", str(path))
     assert done.exit_code == exits.PASSED
-    return list(yaml.safe_load_all(done.stdout))
+    return list(yaml.load_all(done.stdout, LOADER))
 
 
 def with_native(policy: Policy, *params: JSON, name: str = "") -> Generated:

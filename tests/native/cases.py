@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from webhook.yaml_library import LOADER
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 JSON = dict[str, Any]
@@ -75,8 +77,8 @@ def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
 def policies() -> list[Policy]:
     """Every policy of the comparison: the tables' rows, then the files."""
     return [
-        *map(_from_row, yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))),
-        *map(_mutating, yaml.safe_load((HERE / "mutations.yaml").read_text(encoding="utf-8"))),
+        *map(_from_row, yaml.load((HERE / "rules.yaml").read_text(encoding="utf-8"), LOADER)),
+        *map(_mutating, yaml.load((HERE / "mutations.yaml").read_text(encoding="utf-8"), LOADER)),
         *(Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "policies").glob("*.yaml"))),
     ]
 
@@ -112,7 +114,7 @@ def changing() -> list[Policy]:
 
 def changes() -> tuple[JSON, list[JSON]]:
     """The object that is there, and the requests that change it."""
-    document = yaml.safe_load((HERE / "changes.yaml").read_text(encoding="utf-8"))
+    document = yaml.load((HERE / "changes.yaml").read_text(encoding="utf-8"), LOADER)
     return document["existing"], document["requests"]
 
 
@@ -122,7 +124,7 @@ def objects() -> list[JSON]:
 
 
 def _read(path: Path) -> Iterator[JSON]:
-    return (d for d in yaml.safe_load_all(path.read_text(encoding="utf-8")) if d)
+    return (d for d in yaml.load_all(path.read_text(encoding="utf-8"), LOADER) if d)
 
 
 def _from_row(row: JSON) -> Policy:

@@ -15,6 +15,7 @@ from webhook.cli.commands.policies.generate import generate_command
 from webhook.offline.reference.field_words import WORDS
 from webhook.offline.reference.json_schema import of_files, of_kind, of_kinds, schema_of
 from webhook.policy.loading.shapes import BOOL, INT, Items, Table, Text, check, record
+from webhook.yaml_library import LOADER
 
 FILES = [
     *ROOT.glob("policies/**/*.yaml"),
@@ -38,8 +39,7 @@ def schema():
 
 
 def objects(file):
-    found = documents.read(file.read_text(), str(file))
-    return [d.value for d in found if isinstance(d.value, dict) and "kind" in d.value]
+    return [d for d in yaml.load_all(file.read_text(), LOADER) if isinstance(d, dict) and "kind" in d]
 
 
 @pytest.mark.parametrize("file", [f for f in FILES if "cases" not in f.parts], ids=lambda f: str(f.relative_to(ROOT)))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from webhook.cel.syntax import parser
-from webhook.cel.syntax.nodes import Ident, Select
+from webhook.cel.syntax.nodes import Ident, Node, Select
 from webhook.jobs.job import JobKind, Template
 from webhook.offline.lint.reading.expressions import walk
 
@@ -22,6 +23,15 @@ _POD: Final = (
     '"metadata": dyn(dyn({0}).?metadata.orValue({{}})), "spec": dyn(dyn({0}).?spec.orValue({{}}))}})'
 )
 """A template as a Pod."""
+
+
+@lru_cache(maxsize=4096)
+def _nodes(text: str) -> tuple[Node, ...]:
+    """Return the nodes of a text, its macros as calls: the same few hundred texts are asked for once for each kind.
+
+    Raises CompileError where the text is no CEL.
+    """
+    return tuple(walk(parser.parse(text, with_macros=False)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ def as_pods(templates: Templates) -> Templates:
 
 def reads_all_of(text: str, known: Iterable[str]) -> bool:
     """Return whether a text reads more of an object than the known fields. Raises CompileError where it is no CEL."""
-    nodes = list(walk(parser.parse(text, with_macros=False)))
+    nodes = _nodes(text)
     named = ("object", "oldObject")
     fields = {
         n.operand.pos for n in nodes if isinstance(n, Select) and isinstance(n.operand, Ident) and n.field in known
@@ -77,8 +87,7 @@ def _optional(base: str, fields: tuple[str, ...]) -> str:
 
 def renamed(text: str, into: str, name: str = "object") -> str:
     """Write another text wherever a name is read. Raises CompileError where the text is no CEL."""
-    root = parser.parse(text, with_macros=False)
-    places = sorted({n.pos for n in walk(root) if isinstance(n, Ident) and n.name == name}, reverse=True)
+    places = sorted({n.pos for n in _nodes(text) if isinstance(n, Ident) and n.name == name}, reverse=True)
     for at in places:
         text = text[:at] + into + text[at + len(name) :]
     return text
@@ -118,15 +127,16 @@ def _replaced(text: str, write: Callable[[str, str], str]) -> str:
 
 
 def _variables(text: str) -> list[Select]:
-    nodes = walk(parser.parse(text, with_macros=False))
     return [
-        n for n in nodes if isinstance(n, Select) and isinstance(n.operand, Ident) and n.operand.name == "variables"
+        n
+        for n in _nodes(text)
+        if isinstance(n, Select) and isinstance(n.operand, Ident) and n.operand.name == "variables"
     ]
 
 
 def identifiers(text: str) -> set[str]:
     """Return all names in a text, those of macros' variables too. Raises CompileError where the text is no CEL."""
-    return {n.name for n in walk(parser.parse(text, with_macros=False)) if isinstance(n, Ident)}
+    return {n.name for n in _nodes(text) if isinstance(n, Ident)}
 
 
 def unused(name: str, names: set[str]) -> str:

@@ -28,9 +28,11 @@ def key(node: Any) -> Any:
 
 def walk(node: Node) -> Iterator[Node]:
     """Yield a tree's nodes, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 def names(node: Node) -> set[str]:
