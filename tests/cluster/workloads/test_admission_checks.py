@@ -370,10 +370,10 @@ def test_a_retry_after_no_number_of_seconds_is_one_at_once(seconds):
 
 
 @pytest.mark.parametrize(
-    ("state", "count"), [("Retry", 2), ("Pending", 1), ("Ready", None), ("Rejected", None)], ids=str
+    ("state", "count"), [("Retry", 2), ("Pending", 1), ("Ready", None), ("Rejected", 1)], ids=str
 )
-def test_only_a_retry_keeps_how_often_it_was_tried(state, count):
-    """The entry is Pending again. After a success, or a refusal, a later failure is the first one: as in Kueue."""
+def test_how_often_it_was_tried_is_forgotten_after_a_success(state, count):
+    """The entry is Pending again. After a success a later failure is the first one; a refusal keeps the count."""
     row = {"name": "a", "state": state, "lastTransitionTime": NOW, "retryCount": 1}
     (again,) = admission_checks.reset([row], NOW)
     assert (again["state"], again.get("retryCount")) == ("Pending", count)

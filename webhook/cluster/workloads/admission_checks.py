@@ -52,9 +52,10 @@ def _pending(name: str, now: str) -> dict[str, Any]:
 
 
 def reset(states: States, now: str) -> list[dict[str, Any]]:
-    """Return the entries after an eviction: all Pending, with an increased `retryCount` if they were Retry, else none.
+    """Return the entries after an eviction: all Pending, with an increased `retryCount` if they were Retry.
 
-    Source: resetChecksOnEviction in Kueue's pkg/workload/evict.
+    One that was Rejected keeps its count, one that was Ready has none. Source: resetChecksOnEviction in Kueue's
+    pkg/workload/evict, whose apply leaves the count of a Rejected one: another field manager owns it too.
     """
     return [row if row.get("state") == PENDING else _reset(row, now) for row in states]
 
@@ -66,6 +67,8 @@ def _reset(row: dict[str, Any], now: str) -> dict[str, Any]:
         new["requeueAfterSeconds"] = row["requeueAfterSeconds"]
     if state == RETRY:
         new["retryCount"] = _count(row, "retryCount") + 1
+    elif state == REJECTED and row.get("retryCount") is not None:
+        new["retryCount"] = row["retryCount"]
     return new
 
 
