@@ -369,9 +369,7 @@ def test_a_retry_after_no_number_of_seconds_is_one_at_once(seconds):
     assert (again["state"], again["retryCount"]) == ("Pending", 1)
 
 
-@pytest.mark.parametrize(
-    ("state", "count"), [("Retry", 2), ("Pending", 1), ("Ready", None), ("Rejected", 1)], ids=str
-)
+@pytest.mark.parametrize(("state", "count"), [("Retry", 2), ("Pending", 1), ("Ready", None), ("Rejected", 1)], ids=str)
 def test_how_often_it_was_tried_is_forgotten_after_a_success(state, count):
     """The entry is Pending again. After a success a later failure is the first one; a refusal keeps the count."""
     row = {"name": "a", "state": state, "lastTransitionTime": NOW, "retryCount": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -273,8 +274,14 @@ def _classes(hint: Any) -> list[type]:
     return [cls for arg in typing.get_args(hint) for cls in _classes(arg)]
 
 
+@functools.cache
+def _spec() -> dict[str, Any]:
+    spec: dict[str, Any] = structural(QueuePolicy)["properties"]["spec"]
+    return spec
+
+
 def _schema(path: typing.Sequence[str]) -> dict[str, Any]:
-    node: dict[str, Any] = structural(QueuePolicy)["properties"]["spec"]
+    node = _spec()
     for step in path:
         node = node["properties"][step]
     return node
