@@ -11,7 +11,8 @@ from tests.shared import ROOT
 LIST = ROOT / "webhook/dashboard/static/words/zh_sentences.js"
 SPEAKERS = (
     "queue/cycle/nominate.py", "queue/cycle/one_cycle.py", "queue/definitions.py", "queue/explain.py",
-    "queue/flavors/request_plan.py", "queue/flavors/search.py", "queue/state.py", "api/snapshot/workload.py",
+    "queue/flavors/request_plan.py", "queue/flavors/search.py", "queue/pending/queue.py", "queue/state.py",
+    "api/snapshot/workload.py",
     "cluster/workloads/admission_checks.py", "cluster/workloads/conditions.py", "cluster/workloads/events.py",
     "cluster/workloads/reserved.py", "cluster/workloads/pending_status.py", "cluster/decision_writer.py",
     "cluster/jobs/actions.py", "cluster/jobs/groups.py", "cluster/jobs/parents.py", "cluster/jobs/pods_ready.py",

@@ -244,8 +244,8 @@ class PendingQueue:
         self.spares = False
 
     def inactive_message(self) -> str:
-        """Word why no workload is considered; empty while the queue is active."""
-        return self.inactive and f"ClusterQueue {self.queue.name} is inactive: {self.inactive}"
+        """Word why no workload of a queue that is inactive is considered."""
+        return f"ClusterQueue {self.queue.name} is inactive: {self.inactive}"
 
     def has_waiting(self, entry: Entry) -> bool:
         """Return whether an entry waits here."""
