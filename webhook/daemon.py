@@ -30,8 +30,8 @@ from webhook.cluster.core.visibility import PendingWorkloads
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import Registered, Release
+from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import Config, PageMode, QueueMode, queue_settings
 from webhook.dashboard.page import Page
 from webhook.dashboard.sources import Sources

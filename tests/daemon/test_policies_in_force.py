@@ -12,8 +12,8 @@ from tests.patience import until
 from webhook.cel.program import Program
 from webhook.cluster.webhooks import registered as webhooks
 from webhook.cluster.webhooks.configurations import VALIDATING, Options, WebhookEndpoint, register
-from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import registered
+from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import QueueMode
 from webhook.diagnostics import SourceError
 from webhook.policy.loading.load_bundle import load_bundle

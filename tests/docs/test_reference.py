@@ -13,7 +13,7 @@ from tests.docs.reference import PAGES, QUEUES, commands
 from tests.shared import ROOT
 from webhook.cli.group import cli
 from webhook.offline.importing.kyverno import NATIVE, NOT_CEL
-from webhook.offline.lint.table import BY_CODE
+from webhook.offline.lint.all_rules import BY_CODE
 from webhook.offline.reference.field_words import WORDS
 from webhook.policy.loading.policy_kinds import SHAPES
 from webhook.policy.loading.shapes import Items, Record

@@ -12,7 +12,7 @@ from tests.controlplane.metrics import samples
 from tests.e2e.hooks import Hooks
 from tests.e2e.sluice import POLICIES, Sluice, managed
 from webhook.cluster.webhooks.configurations import Options, WebhookEndpoint, configurations
-from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.policy import load_bundle
 from webhook.policy.webhook_rules import EXPRESSION_LIMIT, registration
 

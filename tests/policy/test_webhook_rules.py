@@ -15,7 +15,7 @@ from webhook.admission.pipeline import mutate
 from webhook.admission.verdict import Verdict
 from webhook.cel.env import validation_env
 from webhook.cel.lib.authorizer import Authorizer, AuthorizerDecision
-from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.jobs.kinds import KINDS
 from webhook.policy import load_bundle
 from webhook.policy.webhook_rules import EXPRESSION_LIMIT, registration

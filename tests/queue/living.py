@@ -31,7 +31,7 @@ from webhook.queue.model import (
     Taint,
     Workload,
 )
-from webhook.queue.quota.accounting import USAGE_BASED
+from webhook.queue.quota.usage_by_owner import USAGE_BASED
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 

@@ -16,7 +16,7 @@ from webhook.queue.decisions import Reason
 from webhook.queue.events import DefinitionChanged, DefinitionGone, WorkloadChanged, WorkloadGone
 from webhook.queue.explain import explain, pending
 from webhook.queue.model import Cohort, History, LocalQueue, PodSet, Preemption, Quota, Workload
-from webhook.queue.quota.accounting import USAGE_BASED
+from webhook.queue.quota.usage_by_owner import USAGE_BASED
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 

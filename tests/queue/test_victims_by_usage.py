@@ -16,7 +16,7 @@ from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, WorkloadChanged
 from webhook.queue.model import ClusterQueue, History, LocalQueue, Preemption, Workload
-from webhook.queue.quota.accounting import USAGE_BASED
+from webhook.queue.quota.usage_by_owner import USAGE_BASED
 from webhook.queue.rules import Rules
 
 USED = {"heavy": 100.0, "light": 1.0, "idle": 0.0}

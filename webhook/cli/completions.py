@@ -24,7 +24,7 @@ def library_policies(ctx: click.Context, param: click.Parameter, incomplete: str
 def finding_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the codes of lint findings; of several with commas, the last is completed."""
     before, comma, last = incomplete.rpartition(",")
-    codes = importlib.import_module("webhook.offline.lint.table").BY_CODE
+    codes = importlib.import_module("webhook.offline.lint.all_rules").BY_CODE
     return [f"{before}{comma}{code}" for code in sorted(codes) if code.startswith(last.upper())]
 
 

@@ -9,8 +9,8 @@ from typing import Final
 from webhook.diagnostics import Diagnostic
 from webhook.editor.workspace import Workspace
 from webhook.offline.files import Files
+from webhook.offline.lint.all_rules import RULES
 from webhook.offline.lint.apply_rules import LintReport, lint
-from webhook.offline.lint.table import RULES
 from webhook.offline.lint.workers import ONE_POLICY_CODES
 from webhook.policy.loading.shipped import located
 

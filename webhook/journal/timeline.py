@@ -12,7 +12,7 @@ from webhook.journal.records import Begin, Decided
 from webhook.journal.users import UserNames
 from webhook.queue.events import AdmissionUnwritten, DefinitionChanged, WorkloadEvicted
 from webhook.queue.model import Workload, is_admissible
-from webhook.queue.quota.accounting import requests_of
+from webhook.queue.quota.usage_by_owner import requests_of
 
 
 class EventKind(StrEnum):

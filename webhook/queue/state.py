@@ -21,9 +21,9 @@ from webhook.queue.pending.retry_by_status import RetryByStatus, retried
 from webhook.queue.pending.timing import RuleTiming, Timers
 from webhook.queue.pending.unfinished_cycle import Suspended
 from webhook.queue.pending.wakeup import Changes
-from webhook.queue.quota.accounting import Accounting
 from webhook.queue.quota.forest import Forest
 from webhook.queue.quota.tree import Amounts, Tree, TreeNode
+from webhook.queue.quota.usage_by_owner import Accounting
 from webhook.queue.redefine import Redefined, follow
 from webhook.queue.rules import HeadOutcome, Key, Rules
 from webhook.queue.workload_events import told

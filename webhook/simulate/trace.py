@@ -17,7 +17,7 @@ from webhook.api.transformations import counted
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.kube.quantity import QuantityError
 from webhook.queue.model import Workload
-from webhook.queue.quota.accounting import requests_of
+from webhook.queue.quota.usage_by_owner import requests_of
 from webhook.simulate.trace_rows import RowError, rows_of
 
 COLUMNS: Final = ("time", "queue", "run", "name", "namespace", "priority", "count", "min", "class", "user")

@@ -24,7 +24,7 @@ from tests.queue.load_rules import load_rules
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
 from webhook.queue.model import LocalQueue, PodSet, Snapshot, Workload
-from webhook.queue.quota.accounting import USAGE_BASED
+from webhook.queue.quota.usage_by_owner import USAGE_BASED
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
 

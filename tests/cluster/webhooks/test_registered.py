@@ -19,8 +19,8 @@ from webhook.cluster.webhooks.configurations import (
     is_kept,
     register,
 )
-from webhook.cluster.webhooks.hooks import hooks
 from webhook.cluster.webhooks.registered import Registered, Release, adapted, hooks_of, registered
+from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.webhook_rules import registration

@@ -20,7 +20,7 @@ from webhook.cluster.webhooks.configurations import (
     register,
     remove,
 )
-from webhook.cluster.webhooks.hooks import hooks
+from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble
 from webhook.policy.matching.index import NEVER_JUDGED

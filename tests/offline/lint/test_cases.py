@@ -12,8 +12,8 @@ from webhook.api.snapshot.quota import cluster_queue
 from webhook.diagnostics import Diagnostic
 from webhook.documents import read
 from webhook.offline.files import Files, read_stream
+from webhook.offline.lint.all_rules import BY_CODE, TITLES
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
-from webhook.offline.lint.table import BY_CODE, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif

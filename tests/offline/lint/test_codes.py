@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from tests.shared import ROOT
 from webhook.cli.commands.policies.lint import lint_command
+from webhook.offline.lint.all_rules import BY_CODE, ON_REQUEST, RULES
 from webhook.offline.lint.loading import READING
 from webhook.offline.lint.pages import pages
-from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES
 
 CODE = re.compile(r"[A-Z]{3,5}[0-9]{3}")
 

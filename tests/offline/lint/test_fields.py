@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from webhook.offline.files import read_text
+from webhook.offline.lint.all_rules import BY_CODE
 from webhook.offline.lint.apply_rules import lint
 from webhook.offline.lint.rules.unknown_fields import plural
-from webhook.offline.lint.table import BY_CODE
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 CRD = """

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.shared import ROOT, shared
 from webhook.documents import Document, dump, read
 from webhook.offline.files import Files, read_files, read_text
+from webhook.offline.lint.all_rules import BY_CODE, RULES
 from webhook.offline.lint.apply_rules import lint, mended
 from webhook.offline.lint.pages import examples, pages
-from webhook.offline.lint.table import BY_CODE, RULES
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 CODES = [rule.code for rule in RULES]

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from webhook.cel.errors import CompileError, Issue
 from webhook.cel.syntax import literals, macros, nodes
 from webhook.cel.syntax.lexer import LexError, Token, tokens
-from webhook.cel.syntax.node_builder import NodeBuilder, ParseEnded
 from webhook.cel.syntax.nodes import (
     Call,
     CreateList,
@@ -24,6 +23,7 @@ from webhook.cel.syntax.nodes import (
     Node,
     Select,
 )
+from webhook.cel.syntax.parser_base import NodeBuilder, ParseEnded
 
 MAX_SIZE = 100_000
 RESERVED = frozenset(

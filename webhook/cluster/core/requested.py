@@ -6,7 +6,7 @@ from collections import Counter
 
 from webhook.queue.definitions import local_of
 from webhook.queue.model import Workload, is_admissible
-from webhook.queue.quota.accounting import requests_of
+from webhook.queue.quota.usage_by_owner import requests_of
 
 Requested = dict[str, Counter[str]]
 """Amounts by LocalQueue (`namespace/name`) and resource; only queues with a Workload that requests something."""

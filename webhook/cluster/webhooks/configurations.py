@@ -1,6 +1,6 @@
 """The two webhook configurations as objects, and writing them: opt-in, never the system's or our own namespace.
 
-Beside them, where our CRDs are converted. What the hooks are is `hooks.py`'s answer.
+Beside them, where our CRDs are converted. What they are sent is in `required_webhooks.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.api.crds.definitions import CONVERT_PATH
 from webhook.api.crds.kinds import KINDS
-from webhook.cluster.webhooks.hooks import Hook
+from webhook.cluster.webhooks.required_webhooks import Hook
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.policy.matching.index import NEVER_JUDGED

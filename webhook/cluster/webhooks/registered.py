@@ -25,7 +25,7 @@ from webhook.cluster.webhooks.configurations import (
     excluding,
     existing,
 )
-from webhook.cluster.webhooks.hooks import Hook
+from webhook.cluster.webhooks.required_webhooks import Hook
 from webhook.kube.gvk import GroupVersionKind, gvk_of
 from webhook.store.errors import Conflict, NotFound, StoreError
 from webhook.store.objects import Object, ObjectStore

@@ -22,7 +22,7 @@ from webhook.journal.writer import SUFFIX
 from webhook.queue.definitions import Definitions, local_of
 from webhook.queue.events import Definition, DefinitionChanged
 from webhook.queue.model import Admission, ClusterQueue, LocalQueue, Snapshot, Workload
-from webhook.queue.quota.accounting import usage_of
+from webhook.queue.quota.usage_by_owner import usage_of
 from webhook.simulate.trace import Arrival, arrival_of
 
 log = logging.getLogger(__name__)

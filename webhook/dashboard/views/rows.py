@@ -21,7 +21,7 @@ from webhook.queue.decisions import Holder, Pending, Shortage
 from webhook.queue.definitions import local_of
 from webhook.queue.explain import Gathered, describe
 from webhook.queue.pending.queue import Entry, Status
-from webhook.queue.quota.accounting import requests_of
+from webhook.queue.quota.usage_by_owner import requests_of
 from webhook.store.objects import Object, key_of
 
 Sees = Callable[[str], bool]

@@ -10,9 +10,9 @@ from datetime import datetime
 from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic
 from webhook.offline.files import Files
+from webhook.offline.lint.all_rules import RULES
 from webhook.offline.lint.context import Edit, LintRule, context_of
 from webhook.offline.lint.library import of_a_library
-from webhook.offline.lint.table import RULES
 from webhook.offline.lint.trial.engine import loaded
 from webhook.offline.lint.workers import ONE_POLICY_CODES, WorkSplit, process_count
 

@@ -7,8 +7,8 @@ from importlib import resources
 from typing import Final
 
 from webhook import documents
+from webhook.offline.lint.all_rules import BY_CODE
 from webhook.offline.lint.context import LintRule
-from webhook.offline.lint.table import BY_CODE
 
 _FAMILIES: Final = {
     "FILE": "Reading files",

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from webhook.queue.pending.queue import SLACK, PendingQueue
-from webhook.queue.quota.accounting import Accounting
+from webhook.queue.quota.usage_by_owner import Accounting
 from webhook.queue.rules import Rules
 
 LOOK: Final = 60_000

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Final
 
 from webhook.queue.pending.queue import Entry, EquivalenceClass, PendingQueue
-from webhook.queue.quota.accounting import Owner
 from webhook.queue.quota.tree import Tree
+from webhook.queue.quota.usage_by_owner import Owner
 from webhook.queue.rules import Reach, Rules, Variant, Victim
 
 PendingQueues = Mapping[Tree, Sequence[PendingQueue]]

@@ -20,10 +20,10 @@ from webhook.cli.repository import FILE as REPOSITORY
 from webhook.cli.repository import Repository, repository
 from webhook.diagnostics import WIDTH, Diagnostic, Place, Severity, SourceError, did_you_mean
 from webhook.offline.files import Files, expand, read_files, shown, write_whole
+from webhook.offline.lint.all_rules import BY_CODE, ON_REQUEST, RULES, TITLES
 from webhook.offline.lint.apply_rules import LintReport, lint, mended
 from webhook.offline.lint.pages import page, pages
 from webhook.offline.lint.rules.users import sets_user, user_by_hand
-from webhook.offline.lint.table import BY_CODE, ON_REQUEST, RULES, TITLES
 from webhook.offline.reports.findings import as_json
 from webhook.offline.reports.github import commands
 from webhook.offline.reports.sarif import sarif
