@@ -77,8 +77,8 @@ def _narrowed(document: JSON, policy: str, side: str, namespace: str) -> JSON:
 def policies() -> list[Policy]:
     """Every policy of the comparison: the tables' rows, then the files."""
     return [
-        *map(_from_row, yaml.load((HERE / "rules.yaml").read_text(encoding="utf-8"), LOADER)),
-        *map(_mutating, yaml.load((HERE / "mutations.yaml").read_text(encoding="utf-8"), LOADER)),
+        *map(_from_row, next(_read(HERE / "rules.yaml"))),
+        *map(_mutating, next(_read(HERE / "mutations.yaml"))),
         *(Policy(path.stem, tuple(_read(path))) for path in sorted((HERE / "policies").glob("*.yaml"))),
     ]
 
@@ -114,7 +114,7 @@ def changing() -> list[Policy]:
 
 def changes() -> tuple[JSON, list[JSON]]:
     """The object that is there, and the requests that change it."""
-    document = yaml.load((HERE / "changes.yaml").read_text(encoding="utf-8"), LOADER)
+    document = next(_read(HERE / "changes.yaml"))
     return document["existing"], document["requests"]
 
 

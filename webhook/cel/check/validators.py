@@ -9,19 +9,9 @@ from webhook.cel.check.checker import Checked
 from webhook.cel.errors import CelError, CompileError, Issue
 from webhook.cel.functions import rows
 from webhook.cel.lib import regex
-from webhook.cel.syntax import nodes
-from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Literal, Node
+from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, Literal, Node, walk
 from webhook.cel.type_guards import fits
 from webhook.cel.types import Type, TypeKind
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """Every node, parents before children."""
-    stack = [node]
-    while stack:
-        at = stack.pop()
-        yield at
-        stack.extend(reversed(nodes.children(at)))
 
 
 def validate(text: str, checked: Checked) -> None:

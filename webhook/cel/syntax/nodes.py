@@ -5,6 +5,7 @@ Facts about nodes (types, overloads, folded values) are in tables by id, never o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 AND, OR, NOT = "_&&_", "_||_", "!_"
@@ -137,6 +138,15 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.range, node.init, node.condition, node.step, node.result)
         case _:
             return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield every node of a tree, parents before children."""
+    waiting = [node]
+    while waiting:
+        at = waiting.pop()
+        yield at
+        waiting.extend(reversed(children(at)))
 
 
 def qualified_name(node: Node) -> str | None:

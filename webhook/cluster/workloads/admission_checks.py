@@ -54,8 +54,8 @@ def _pending(name: str, now: str) -> dict[str, Any]:
 def reset(states: States, now: str) -> list[dict[str, Any]]:
     """Return the entries after an eviction: all Pending, with an increased `retryCount` if they were Retry.
 
-    One that was Rejected keeps its count, one that was Ready has none. Source: resetChecksOnEviction in Kueue's
-    pkg/workload/evict, whose apply leaves the count of a Rejected one: another field manager owns it too.
+    One that was Ready has no count afterwards. Source: resetChecksOnEviction in Kueue's pkg/workload/evict. One that
+    was Rejected keeps its count, as Kueue's suite of provisioning expects of the object.
     """
     return [row if row.get("state") == PENDING else _reset(row, now) for row in states]
 

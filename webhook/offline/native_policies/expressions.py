@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.cel.syntax import parser
-from webhook.cel.syntax.nodes import Ident, Node, Select
+from webhook.cel.syntax.nodes import Ident, Node, Select, walk
 from webhook.jobs.job import JobKind, Template
-from webhook.offline.lint.reading.expressions import walk
 
 _MOST: Final = 20
 """How often variables are written into each other before it is given up."""
@@ -26,7 +25,7 @@ _POD: Final = (
 
 
 @lru_cache(maxsize=4096)
-def _nodes(text: str) -> tuple[Node, ...]:
+def nodes_of(text: str) -> tuple[Node, ...]:
     """Return the nodes of a text, its macros as calls: the same few hundred texts are asked for once for each kind.
 
     Raises CompileError where the text is no CEL.
@@ -58,7 +57,7 @@ def as_pods(templates: Templates) -> Templates:
 
 def reads_all_of(text: str, known: Iterable[str]) -> bool:
     """Return whether a text reads more of an object than the known fields. Raises CompileError where it is no CEL."""
-    nodes = _nodes(text)
+    nodes = nodes_of(text)
     named = ("object", "oldObject")
     fields = {
         n.operand.pos for n in nodes if isinstance(n, Select) and isinstance(n.operand, Ident) and n.field in known
@@ -87,7 +86,7 @@ def _optional(base: str, fields: tuple[str, ...]) -> str:
 
 def renamed(text: str, into: str, name: str = "object") -> str:
     """Write another text wherever a name is read. Raises CompileError where the text is no CEL."""
-    places = sorted({n.pos for n in _nodes(text) if isinstance(n, Ident) and n.name == name}, reverse=True)
+    places = sorted({n.pos for n in nodes_of(text) if isinstance(n, Ident) and n.name == name}, reverse=True)
     for at in places:
         text = text[:at] + into + text[at + len(name) :]
     return text
@@ -129,14 +128,14 @@ def _replaced(text: str, write: Callable[[str, str], str]) -> str:
 def _variables(text: str) -> list[Select]:
     return [
         n
-        for n in _nodes(text)
+        for n in nodes_of(text)
         if isinstance(n, Select) and isinstance(n.operand, Ident) and n.operand.name == "variables"
     ]
 
 
 def identifiers(text: str) -> set[str]:
     """Return all names in a text, those of macros' variables too. Raises CompileError where the text is no CEL."""
-    return {n.name for n in _nodes(text) if isinstance(n, Ident)}
+    return {n.name for n in nodes_of(text) if isinstance(n, Ident)}
 
 
 def unused(name: str, names: set[str]) -> str:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.cel.errors import CelError, CompileError
+from webhook.cel.syntax.nodes import walk
 from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.jobs.job import JobKind
 from webhook.jobs.kinds import BY_KIND, BY_RESOURCE, KINDS
 from webhook.kube.well_known import NAMESPACE_NAME
-from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.rules.mutations import typed_list_value
 from webhook.offline.lint.trial.engine import wrong_with
 from webhook.offline.native_policies.expressions import Templates, as_pods, reads_all_of, templates_of

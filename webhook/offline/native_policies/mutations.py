@@ -10,11 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from webhook.cel.syntax import parser
 from webhook.cel.syntax.lexer import Token, tokens
 from webhook.cel.syntax.nodes import CreateStruct
-from webhook.offline.lint.reading.expressions import walk
-from webhook.offline.native_policies.expressions import grouped
+from webhook.offline.native_policies.expressions import grouped, nodes_of
 
 _TYPE: Final = re.compile(r"\bObject(?=(?:\s*\.\s*\w+)*\s*$)")
 _PLAIN: Final = re.compile(r"""(["'])/[^"'\\]*\1""")
@@ -85,7 +83,7 @@ def _end(found: list[Token], colon: int) -> int:
 
 
 def _objects(text: str) -> Iterator[CreateStruct]:
-    return (n for n in walk(parser.parse(text, with_macros=False)) if isinstance(n, CreateStruct))
+    return (n for n in nodes_of(text) if isinstance(n, CreateStruct))
 
 
 def _below(prefix: str, value: str) -> str:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from webhook.cel.syntax import nodes
-from webhook.cel.syntax.nodes import Call, Fold, Ident, Literal, Node, Select, children, qualified_name
+from webhook.cel.syntax.nodes import Call, Fold, Ident, Literal, Node, Select, qualified_name, walk
 
 Facts = Mapping[str, frozenset[str]]
 """What names can be, such as `request.operation` -> {CREATE, UPDATE}."""
@@ -24,15 +24,6 @@ def key(node: Any) -> Any:
     if isinstance(node, tuple):
         return tuple(map(key, node))
     return (type(node).__name__, node)
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """Yield a tree's nodes, parents first."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(children(node)))
 
 
 def names(node: Node) -> set[str]:

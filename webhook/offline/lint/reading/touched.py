@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.cel.syntax import nodes
-from webhook.cel.syntax.nodes import Call, CreateMap, CreateStruct, Literal, Node
-from webhook.offline.lint.reading.expressions import walk
+from webhook.cel.syntax.nodes import Call, CreateMap, CreateStruct, Literal, Node, walk
 from webhook.policy.dependencies.reads import EVERYTHING, Path
 from webhook.policy.model import Policy
 

@@ -10,12 +10,11 @@ from itertools import combinations
 from typing import Any, Final, TypeGuard
 
 from webhook.cel.syntax import nodes
-from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Node
+from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Node, walk
 from webhook.diagnostics import Severity
 from webhook.kube.patch import diff
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.hints import when_it_fails
-from webhook.offline.lint.reading.expressions import walk
 from webhook.offline.lint.reading.touched import touched
 from webhook.offline.lint.rules.unknown_fields import misspelt
 from webhook.offline.lint.trial.run_policies import (
