@@ -13,7 +13,7 @@ from webhook.cel import compile, mutation_env
 from webhook.cel.batch import answer
 from webhook.cli.eval_mutation import mutation
 from webhook.policy.patching.apply_configuration import merged
-from webhook.policy.patching.json_patch import patched
+from webhook.policy.patching.apply_json_patch import patched
 from webhook.policy.patching.native_values import MutationError
 
 OBJECT = {

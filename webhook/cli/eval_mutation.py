@@ -13,7 +13,7 @@ from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import NIL, Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
 from webhook.policy.patching.apply_configuration import fragment_of
-from webhook.policy.patching.json_patch import operation
+from webhook.policy.patching.apply_json_patch import operation
 from webhook.policy.patching.native_values import Given, MutationError, check_names
 
 _EXPONENT: Final = 1e21

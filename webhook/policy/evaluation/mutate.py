@@ -22,7 +22,7 @@ from webhook.policy.facts import Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
 from webhook.policy.model import Mutation
 from webhook.policy.patching.apply_configuration import merged
-from webhook.policy.patching.json_patch import InternalError, patched
+from webhook.policy.patching.apply_json_patch import InternalError, patched
 from webhook.policy.patching.native_values import MutationError
 from webhook.policy.pod_templates import EvaluationTarget, Targets
 
