@@ -8,7 +8,7 @@ import pytest
 
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import BadReview, answer, parse
-from webhook.kube.patch import Operation
+from webhook.kube.json_patch import Operation
 
 
 def review(**changes):

@@ -11,7 +11,7 @@ from webhook import cel, documents
 from webhook.admission.wire import BadReview, parse
 from webhook.cel import check_types
 from webhook.diagnostics import SourceError
-from webhook.kube import patch
+from webhook.kube import json_patch
 from webhook.server.body import read_json
 from webhook.server.responses import StatusError
 
@@ -78,22 +78,24 @@ def review(rng: random.Random) -> str:
     return repr(body[:2_000])
 
 
-def json_patch(rng: random.Random) -> str:
+def patch(rng: random.Random) -> str:
     """Apply any operations; the document given stays as it was, and a difference leads back."""
     document = inputs.tree(rng, 5)
     before = json.dumps(document)
     paths = ["", "/", "/a", "/a/b", "/a~1b", "/a/-", "/a/0", "/0", "/-1", "a", "/~", "/a/99999999999999999999", "/a/٣"]
     kinds = ["add", "remove", "replace", "move", "copy", "test", "", "x"]
     steps = [
-        patch.Operation(rng.choice(kinds), rng.choice(paths), inputs.tree(rng, 2), rng.choice(paths))
+        json_patch.Operation(rng.choice(kinds), rng.choice(paths), inputs.tree(rng, 2), rng.choice(paths))
         for _ in range(rng.randrange(1, 6))
     ]
     try:
-        after = patch.apply(document, steps)
-        again = patch.apply(document, patch.diff(document, after)) if isinstance(document, dict | list) else after
+        after = json_patch.apply(document, steps)
+        again = (
+            json_patch.apply(document, json_patch.diff(document, after)) if isinstance(document, dict | list) else after
+        )
         if isinstance(document, dict | list) and type(document) is type(after):
             assert again == after
-    except patch.PatchError:
+    except json_patch.PatchError:
         pass
     assert json.dumps(document) == before
     return f"{before} {steps}"
@@ -103,5 +105,5 @@ TARGETS: dict[str, Callable[[random.Random], str]] = {
     "expression": expression,
     "yaml": yaml,
     "review": review,
-    "patch": json_patch,
+    "patch": patch,
 }

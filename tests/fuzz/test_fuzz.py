@@ -9,7 +9,7 @@ from tests.shared import ROOT
 from webhook.cel import check_types, compile, validation_env
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.kube.patch import Operation, PatchError, apply
+from webhook.kube.json_patch import Operation, PatchError, apply
 
 
 def test_the_doors_stand_random_input():

@@ -10,7 +10,7 @@ from tests.shared import ROOT
 from webhook.admission.pipeline import mutate, review, validate
 from webhook.admission.wire import answer, parse
 from webhook.kube.absent import ABSENT
-from webhook.kube.patch import Operation, apply
+from webhook.kube.json_patch import Operation, apply
 from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef

@@ -29,7 +29,7 @@ from webhook.documents import Document
 from webhook.jobs.normalise import normalise
 from webhook.kube.absent import ABSENT
 from webhook.kube.condition_types import QUOTA_RESERVED
-from webhook.kube.patch import Operation, apply
+from webhook.kube.json_patch import Operation, apply
 from webhook.kube.typed.defaulted import defaulted
 from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts, known

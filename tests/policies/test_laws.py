@@ -17,7 +17,7 @@ from webhook.admission.wire import answer, parse
 from webhook.documents import Document
 from webhook.kube.absent import ABSENT
 from webhook.kube.equality import same
-from webhook.kube.patch import Operation, apply
+from webhook.kube.json_patch import Operation, apply
 from webhook.offline.dryrun.evaluate import Input, dry_run
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectRef

@@ -8,7 +8,7 @@ import pytest
 
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import parse
-from webhook.kube.patch import Operation
+from webhook.kube.json_patch import Operation
 from webhook.record.mask import masked, masked_operations
 from webhook.record.recorder import FILE, Recorder, RecordLimits, record_of
 from webhook.record.replay import BadRecording, percentile, read_recording

@@ -9,7 +9,7 @@ import logging
 from tests.server.serving import ScriptedEngine, review, serve
 from webhook.admission.gate import Check
 from webhook.admission.verdict import NeedsFacts, Verdict
-from webhook.kube.patch import diff
+from webhook.kube.json_patch import diff
 
 
 def test_a_verdict_becomes_an_admission_review(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.kube.patch import Operation
+from webhook.kube.json_patch import Operation
 from webhook.policy.facts import Question
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.cel.types import Type, TypeKind
 from webhook.cel.values import ABSENT, JSONPatchValue
-from webhook.kube import patch
+from webhook.kube import json_patch
 from webhook.kube.gvk import gvk_of
 from webhook.kube.merge import NIL, Foreign, MergeError, apply_configuration
 from webhook.kube.schemas import schema_of
@@ -76,15 +76,15 @@ def _patched(value: Any, obj: dict[str, Any] | None, given: Given) -> dict[str, 
     if obj is None:
         return out
     try:
-        out["patched"] = _printed(patch.apply(obj, steps))
-    except patch.TestFailed:
+        out["patched"] = _printed(json_patch.apply(obj, steps))
+    except json_patch.TestFailed:
         out["patched"] = _printed(obj)
-    except patch.PatchError as error:
+    except json_patch.PatchError as error:
         out["applyError"] = f"JSON Patch: {error}"
     return out
 
 
-def _written(step: JSONPatchValue, made: patch.Operation) -> dict[str, Any]:
+def _written(step: JSONPatchValue, made: json_patch.Operation) -> dict[str, Any]:
     held: dict[str, Any] = {"op": step.op, "path": step.path}
     if step.from_:
         held["from"] = step.from_

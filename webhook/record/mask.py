@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from webhook.kube.absent import ABSENT
-from webhook.kube.patch import Operation, split
+from webhook.kube.json_patch import Operation, split
 from webhook.policy.request import Request
 
 MASK: Final = "***"

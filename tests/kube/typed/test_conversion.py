@@ -12,7 +12,7 @@ from tests.kube.typed.random_objects import KINDS, Maker
 from webhook.cel.values import ObjectValue
 from webhook.kube.equality import same
 from webhook.kube.gvk import gvk_of
-from webhook.kube.patch import Operation, apply
+from webhook.kube.json_patch import Operation, apply
 from webhook.kube.schemas import schema_of
 from webhook.kube.typed.conversion import FieldTypeError, UnknownFields, converted
 from webhook.kube.typed.defaulted import defaulted

@@ -23,7 +23,7 @@ from webhook.api.scopes import Scopes
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.webhooks.configurations import SYSTEM
 from webhook.jobs.kinds import kind_of
-from webhook.kube import patch
+from webhook.kube import json_patch
 from webhook.kube.absent import ABSENT
 from webhook.kube.gvk import gvk_of
 from webhook.kube.typed.defaulted import defaulted
@@ -76,7 +76,7 @@ class Front:
             if not answer["allowed"]:
                 return CreateOutcome(obj, False, False, answer["status"]["message"], tuple(steps), tuple(warnings))
             wire = orjson.loads(base64.b64decode(answer.get("patch", "W10=")))
-            obj = patch.apply(obj, [_operation(step) for step in wire])
+            obj = json_patch.apply(obj, [_operation(step) for step in wire])
             steps += wire
         try:
             stored, message = await self._store.create(await self._converted(obj)), ""
@@ -161,5 +161,5 @@ def resource_of(group: str, kind: str) -> str:
     return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
-def _operation(step: dict[str, Any]) -> patch.Operation:
-    return patch.Operation(step["op"], step["path"], step.get("value", ABSENT), step.get("from", ""))
+def _operation(step: dict[str, Any]) -> json_patch.Operation:
+    return json_patch.Operation(step["op"], step["path"], step.get("value", ABSENT), step.get("from", ""))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from webhook.kube.patch import diff
+from webhook.kube.json_patch import diff
 from webhook.offline.dryrun.compare import ORDER, ChangeSet
 from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, OutcomeState, QueueOutcome

@@ -13,7 +13,7 @@ import orjson
 from webhook.admission.verdict import Verdict
 from webhook.diagnostics import Diagnostic
 from webhook.kube.equality import same
-from webhook.kube.patch import diff
+from webhook.kube.json_patch import diff
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received
 from webhook.offline.suite.queue_result import QueueResult
 from webhook.offline.suite.suite_file import Case, resolve_one

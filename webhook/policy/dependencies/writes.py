@@ -9,7 +9,7 @@ from typing import Final
 
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateMap, CreateStruct, Field, Literal, Node
-from webhook.kube.patch import split
+from webhook.kube.json_patch import split
 from webhook.policy.dependencies.reads import EVERYTHING, Path, shortest
 
 _PATCH: Final = "JSONPatch"

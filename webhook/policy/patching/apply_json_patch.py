@@ -11,7 +11,7 @@ from typing import Any, Final
 from webhook.cel.keys import bare
 from webhook.cel.lib import conversions
 from webhook.cel.values import ABSENT, Duration, JSONPatchValue, ObjectValue, Optional, Timestamp
-from webhook.kube import patch
+from webhook.kube import json_patch
 from webhook.kube.equality import same
 from webhook.kube.merge import Foreign
 from webhook.kube.typed.conversion import FieldTypeError, UnknownFields, converted
@@ -36,10 +36,10 @@ def patched(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole
         return obj
     seen = Given(given)
     try:
-        result = patch.apply(obj, [operation(step, seen) for step in value])
-    except patch.TestFailed:
+        result = json_patch.apply(obj, [operation(step, seen) for step in value])
+    except json_patch.TestFailed:
         return obj
-    except patch.PatchError as error:
+    except json_patch.PatchError as error:
         raise MutationError(f"JSON Patch: {error}") from None
     if not isinstance(result, dict):
         raise MutationError("JSON Patch: the result is not an object")
@@ -52,16 +52,16 @@ def patched(obj: dict[str, Any], value: Any, given: Iterable[Any] = (), *, whole
     return obj if same(obj, result) else result
 
 
-def operation(step: Any, given: Given) -> patch.Operation:
+def operation(step: Any, given: Given) -> json_patch.Operation:
     """Return one operation of a JSON patch from the value that stands for it. Raises MutationError."""
     if not isinstance(step, JSONPatchValue):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")
     if step.value is ABSENT:
-        return patch.Operation(step.op, step.path, from_=step.from_)
+        return json_patch.Operation(step.op, step.path, from_=step.from_)
     if isinstance(step.value, ObjectValue):
         check_names(step.value)
-        return patch.Operation(step.op, step.path, struct(_native(step.value, given)), step.from_)
-    return patch.Operation(step.op, step.path, plain(step.value), step.from_)
+        return json_patch.Operation(step.op, step.path, struct(_native(step.value, given)), step.from_)
+    return json_patch.Operation(step.op, step.path, plain(step.value), step.from_)
 
 
 def _native(value: ObjectValue, given: Given) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeGuard
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, CreateMap, CreateStruct, Fold, Node, walk
 from webhook.diagnostics import Severity
-from webhook.kube.patch import diff
+from webhook.kube.json_patch import diff
 from webhook.offline.lint.context import Finding, LintContext, LintRule, rule
 from webhook.offline.lint.hints import when_it_fails
 from webhook.offline.lint.reading.touched import touched

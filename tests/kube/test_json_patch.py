@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from webhook.kube.absent import ABSENT
 from webhook.kube.equality import same
-from webhook.kube.patch import Operation, PatchError, TestFailed, apply, diff, escape, split
+from webhook.kube.json_patch import Operation, PatchError, TestFailed, apply, diff, escape, split
 
 _HUGE = 10**30
 
