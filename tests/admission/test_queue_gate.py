@@ -7,7 +7,7 @@ import pytest
 from tests.queue.load_rules import load_rules
 from webhook import documents
 from webhook.admission.gate import GateAnswer
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.offline.dryrun.file_gate import file_gate
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.rules import Rules
@@ -74,7 +74,7 @@ def asked(gpus: int, rules: Rules = KUEUE, selector: str = "{}") -> GateAnswer:
         d.value for d in documents.read(CLUSTER.replace("SELECTOR", selector), "cluster.yaml")
     ]
     (obj,) = (d.value for d in documents.read(PYTORCH.replace("GPUS", str(gpus)), "job.yaml"))
-    gate, job = file_gate([], objects, rules, 1.7e9), describe(obj)
+    gate, job = file_gate([], objects, rules, 1.7e9), read_job(obj)
     assert gate is not None
     assert job is not None
     return gate.ask(job, obj, "a", False)

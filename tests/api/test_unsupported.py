@@ -9,7 +9,7 @@ from webhook.api.compatibility.kueue import KUEUE
 from webhook.api.compatibility.unsupported import asked
 from webhook.api.compatibility.volcano import VOLCANO
 from webhook.api.job_to_workload import workload_of
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.store.objects import merge
 
 KEY = "kueue.x-k8s.io/"
@@ -69,7 +69,7 @@ def test_an_empty_request_asks_for_nothing(wanted):
 def test_a_job_takes_what_it_asks_for_to_its_workload():
     """Annotations of Kueue are carried, so that the Workload of a job waits as one from a file does."""
     wanted = merge(job("a"), {"metadata": {"annotations": {KEY + "admission-gated-by": "x"}, "uid": "u"}})
-    made = workload_of(wanted, describe(wanted))
+    made = workload_of(wanted, read_job(wanted))
     assert told(*queues(), made)[0] == []
 
 
@@ -91,7 +91,7 @@ TRAINING = {
 def test_what_a_job_asks_for_in_its_spec_reaches_its_workload(made, spec, field):
     """A Workload has no such field; it says what its job has."""
     wanted = merge(made, {"metadata": {"uid": "u"}, "spec": spec})
-    admitted, waits = told(*queues(), workload_of(wanted, describe(wanted)))
+    admitted, waits = told(*queues(), workload_of(wanted, read_job(wanted)))
     assert admitted == []
     assert [text.partition(":")[0] for _, text in waits.values()] == [
         f"{field} uses MultiKueue, which is not supported"
@@ -101,7 +101,7 @@ def test_what_a_job_asks_for_in_its_spec_reaches_its_workload(made, spec, field)
 def test_a_job_of_the_built_in_controller_is_admitted():
     """`managedBy` says so by its default as well."""
     wanted = merge(job("a"), {"metadata": {"uid": "u"}, "spec": {"managedBy": "kubernetes.io/job-controller"}})
-    assert len(told(*queues(), workload_of(wanted, describe(wanted)))[0]) == 1
+    assert len(told(*queues(), workload_of(wanted, read_job(wanted)))[0]) == 1
 
 
 def test_a_flavor_with_a_topology_is_passed_over():

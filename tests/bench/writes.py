@@ -24,7 +24,7 @@ from webhook import documents
 from webhook.api.amounts import text
 from webhook.api.job_to_workload import workload_of
 from webhook.cluster.workloads.conditions import admitted, evicted
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.kube.conditions import holds
 from webhook.queue.decisions import Admitted
 from webhook.queue.model import PodSetAssignment
@@ -112,7 +112,7 @@ def _create(plane: ControlPlane, number: int) -> JSON:
     (job,) = (d.value for d in documents.read(JOB.read_text(), str(JOB)))
     job["metadata"] |= {"name": f"train-{number}", "namespace": "default"}
     stored = plane.client.create(job)
-    described = describe(stored)
+    described = read_job(stored)
     assert described is not None
     return plane.client.create(workload_of(stored, described))
 

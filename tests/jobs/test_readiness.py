@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.jobs.readiness import pods_ready
 
 POD = {"spec": {"containers": [{"name": "main"}]}}
@@ -48,6 +48,6 @@ SPARK = ("sparkoperator.k8s.io/v1beta2", "SparkApplication", {"driver": {}, "exe
 def test_pods_are_ready(of, status, ready):
     """All that run at a time are ready, or have succeeded; nothing said is not ready."""
     made = job(*of, status)
-    described = describe(made)
+    described = read_job(made)
     assert described is not None
     assert pods_ready(made, described) is ready

@@ -2,9 +2,9 @@
 
 import pytest
 
-from webhook.jobs.describe import describe
 from webhook.jobs.job import Job, JobPodSet
 from webhook.jobs.kinds import kind_of
+from webhook.jobs.read_job import read_job
 from webhook.jobs.reclaimable import reclaimable
 
 
@@ -39,7 +39,7 @@ INDEXED = {"completionMode": "Indexed"}
 )
 def test_a_job_gives_back_the_slots_that_nothing_is_left_for(obj, expected):
     """Parallelism, less what is still to complete."""
-    described = describe(obj)
+    described = read_job(obj)
     assert described is not None
     assert reclaimable(obj, described) == expected
 
@@ -55,7 +55,7 @@ def test_a_jobset_gives_back_the_replicas_that_succeeded():
         "spec": {"replicatedJobs": roles},
         "status": {"replicatedJobsStatus": [{"name": "a", "succeeded": 2}, {"name": "gone", "succeeded": 1}]},
     }
-    described = describe(obj)
+    described = read_job(obj)
     assert described is not None
     assert reclaimable(obj, described) == {"a": 4}
 
@@ -72,6 +72,6 @@ def test_a_train_job_may_have_a_role_without_jobs():
 def test_other_kinds_do_not_tell():
     """A Pod is one: it has ended, or it has not. What others know of it stays."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}, "status": {"succeeded": 1}}
-    described = describe(pod)
+    described = read_job(pod)
     assert described is not None
     assert reclaimable(pod, described) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.policy.support import mutating, validating
 from tests.shared import ROOT
 from webhook import documents
-from webhook.jobs.describe import QUEUE
+from webhook.jobs.read_job import QUEUE
 from webhook.offline.lint.trial.samples import SampleObject, samples
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.assemble import assemble

@@ -14,7 +14,7 @@ from tests.shared import ROOT
 from webhook.admission import mutate, review
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.cli.commands.policies.lint import lint_command
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.kube.equality import same
 from webhook.offline.suite.session import run_session
 from webhook.policy import load_bundle
@@ -229,7 +229,7 @@ def test_seed_manifests_stand(shipped):
     seen = 0
     for file in seeds:
         for obj in yaml.safe_load_all(file.read_text()):
-            if isinstance(obj, dict) and obj.get("kind") and describe(obj):
+            if isinstance(obj, dict) and obj.get("kind") and read_job(obj):
                 verdict = review(request(obj), shipped, MemoryFacts([*shipped.objects, NAMESPACE]))
                 assert verdict.code != 500
                 seen += 1

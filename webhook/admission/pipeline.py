@@ -12,8 +12,8 @@ import orjson
 from webhook.admission.gate import Facts, Gate
 from webhook.admission.verdict import NeedsFacts, Verdict
 from webhook.cel.lib.go.strconv import json_text, json_value
-from webhook.jobs.describe import queue_of, templates
 from webhook.jobs.normalise import normalise
+from webhook.jobs.read_job import queue_of, templates
 from webhook.kube.json_patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.invocation import configuration_error

@@ -1,6 +1,6 @@
 """Makes the Workload object of a job, for the cluster, `plan` and `make run` alike.
 
-`jobs.describe` gives the pod sets of a job; the queue core decides about the Workload.
+`jobs.read_job` gives the pod sets of a job; the queue core decides about the Workload.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def workload_of(
 ) -> dict[str, Any]:
     """Build the Workload of a job object, without a status.
 
-    `job` is `jobs.describe(obj)`; `limit_ranges` are those of the object's namespace. The Workload is owned by the
+    `job` is `jobs.read_job(obj)`; `limit_ranges` are those of the object's namespace. The Workload is owned by the
     job and carries its creation time (for files, where nothing else gives one), its labels, its annotations of
     `sluice.dev/` and of Kueue, and a template per pod set with the requests that the API server would fill in. Where
     `label_keys` are given, of the labels only those and Sluice's and Kueue's own. Equal input gives an equal Workload.

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.jobs.counts import ray_workers
-from webhook.jobs.describe import row_of
 from webhook.jobs.job import Job
+from webhook.jobs.read_job import row_of
 from webhook.kube.fields import at
 
 ELASTIC: Final = "kueue.x-k8s.io/elastic-job"

@@ -1,6 +1,6 @@
 """The model of a job: its kind, whether it is suspended, and its pod sets.
 
-Values only. The table of kinds is in `kinds.py`; objects are read in `describe.py`.
+Values only. The table of kinds is in `kinds.py`; objects are read in `read_job.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of job kinds, one row each. Objects are read by it in `describe.py`.
+"""The table of job kinds, one row each. Objects are read by it in `read_job.py`.
 
 It follows the kinds' own API types and Kueue's integrations. Fields called suspend with another meaning are left out on
 purpose: a CronJob's stops its schedule, a Ray worker group's scales that group to zero.

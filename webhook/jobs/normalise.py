@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.jobs.describe import Templates, templates
 from webhook.jobs.job import Path
 from webhook.jobs.nulls import without_nulls
+from webhook.jobs.read_job import Templates, templates
 from webhook.kube.quantity import QuantityError, parse
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 from typing import Any, Final, Protocol
 
 from webhook.jobs.app_wrapper import wraps
-from webhook.jobs.describe import queue_of, row_of, suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import GroupKind
+from webhook.jobs.read_job import queue_of, row_of, suspended
 from webhook.kube.condition_types import ADMITTED
 from webhook.kube.gvk import POD, gvk_of, split_api_version
 

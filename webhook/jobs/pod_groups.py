@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import orjson
 
-from webhook.jobs.describe import POD_FINALIZER, describe, suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job, JobPodSet
+from webhook.jobs.read_job import POD_FINALIZER, read_job, suspended
 from webhook.kube.conditions import holds
 from webhook.kube.fields import at
 
@@ -81,10 +81,10 @@ def as_one_job(pods: Sequence[Object]) -> Job | None:
     first role. A group with a prebuilt Workload belongs to that Workload.
     """
     stay = staying(pod for pod in pods if may_run(pod))
-    first, total = (describe(stay[0]) if stay else None), total_of(pods)
+    first, total = (read_job(stay[0]) if stay else None), total_of(pods)
     if first is None or not total or (len(stay) < total and not says(stay, FAST)):
         return None
-    if {(row.queue if (row := describe(pod)) else None) for pod in stay} != {first.queue}:
+    if {(row.queue if (row := read_job(pod)) else None) for pod in stay} != {first.queue}:
         return None
     roles = [role_of(pod) for pod in stay[:total]]
     counts = Counter(roles)
@@ -159,7 +159,7 @@ def is_ready(pods: Sequence[Object]) -> bool:
 
 def waits(pod: Object) -> bool:
     """Return whether a pod is held by our gate."""
-    described = describe(pod)
+    described = read_job(pod)
     return described is not None and bool(suspended(pod, described.kind))
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from webhook.jobs.counts import number
-from webhook.jobs.describe import MARK, PREBUILT, PRIORITY, QUEUE
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job, JobPodSet
 from webhook.jobs.owners import controller_of
 from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
+from webhook.jobs.read_job import MARK, PREBUILT, PRIORITY, QUEUE
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD, gvk_of
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.documents import Path
-from webhook.jobs.describe import Templates, templates
 from webhook.jobs.normalise import normalise, replace_at
+from webhook.jobs.read_job import Templates, templates
 
 EMPTY: dict[str, Any] = {}
 

@@ -6,7 +6,7 @@ from tests.cluster.small_cluster import CLOCKS, JOB, job, queues, small_cluster
 from tests.queue.load_rules import load_rules
 from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.policy.queue_rules.files import rules_named
 from webhook.store.objects import merge
 
@@ -32,7 +32,7 @@ def test_what_is_not_supported_is_said_at_once():
         async with small_cluster(*queues("1"), core=core, seconds=None) as w:
             await w.create(job("busy"))
             await w.until_condition("busy", "Admitted")
-            answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(describe(wanted), wanted, "team-a", False)
+            answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(read_job(wanted), wanted, "team-a", False)
             await w.create(wanted)
             return answer, await w.until_waits("a", "Misconfigured")
 
@@ -57,7 +57,7 @@ def test_what_is_left_to_borrow_is_told():
                 await w.create(made)
                 await w.until_condition(name, "Admitted")
             answer = view_gate(w.view, core, CLOCKS.milliseconds).ask(
-                describe(job("a", cpu="4")), job("a", cpu="4"), "team-a", False
+                read_job(job("a", cpu="4")), job("a", cpu="4"), "team-a", False
             )
             return answer.warnings[0].partition(", ")[2]
 
@@ -78,7 +78,7 @@ def test_what_can_never_be_admitted_may_wait():
             await w.create(job("busy"))
             await w.until_condition("busy", "Admitted")
             gate = view_gate(w.view, core, CLOCKS.milliseconds, refuses=refuses)
-            return gate.ask(describe(wanted), wanted, "team-a", False)
+            return gate.ask(read_job(wanted), wanted, "team-a", False)
 
     denied, warned = asyncio.run(go(True)), asyncio.run(go(False))
     assert not denied.allowed

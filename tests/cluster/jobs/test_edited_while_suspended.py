@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.jobs.start_stop import started
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.kube.gvk import POD, GroupVersionKind
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -68,7 +68,7 @@ def test_the_nodes_of_the_flavor_win_over_what_the_job_says_later():
     made["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "b", "disk": "ssd"}
     assignment = {"name": "main", "flavors": {"cpu": "f"}}
     workload = {"metadata": {"name": "w"}, "status": {"admission": {"podSetAssignments": [assignment]}}}
-    runs = started(made, describe(made), workload, {"f": {"spec": {"nodeLabels": {"zone": "a"}}}})
+    runs = started(made, read_job(made), workload, {"f": {"spec": {"nodeLabels": {"zone": "a"}}}})
     assert runs["spec"]["template"]["spec"]["nodeSelector"] == {"zone": "a", "disk": "ssd"}
 
 

@@ -14,7 +14,7 @@ from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import IS_GROUP
 from webhook.cluster.jobs.steps import DIGEST, RENEWED
-from webhook.jobs.describe import QUEUE, describe
+from webhook.jobs.read_job import QUEUE, read_job
 from webhook.kube.conditions import find
 from webhook.kube.gvk import POD
 from webhook.store.memory import MemoryStore
@@ -139,7 +139,7 @@ def test_what_the_api_server_does_not_keep_is_written_once():
             later = merge(there, {"metadata": {"generation": 2}})
             others = merge(there, {"metadata": {"generation": 2, "annotations": {DIGEST: None}}})
             assert "image" not in there["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
-            return [drafts.is_other(made, describe(made), each) for each in (there, later, others)]
+            return [drafts.is_other(made, read_job(made), each) for each in (there, later, others)]
 
     assert asyncio.run(go()) == [False, True, False]
 

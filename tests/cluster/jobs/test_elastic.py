@@ -11,8 +11,8 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
 from webhook.cluster.jobs.slices import is_grown_ungated, slice_step
 from webhook.cluster.jobs.steps import Differences, JobStep
-from webhook.jobs.describe import describe
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
+from webhook.jobs.read_job import read_job
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import Conflict
@@ -351,7 +351,7 @@ def leaving(workload, finalizer=FINALIZER):
 def test_the_next_step_of_an_elastic_job(wanted, live, step, about):
     """Which runs, unless it is evicted; its worker groups come and go."""
     runs = merge(ray_cluster(**wanted), {"spec": {"suspend": live[0] is EVICTED}})
-    found, workload = slice_step(runs, describe(runs), live, lambda _: Differences())
+    found, workload = slice_step(runs, read_job(runs), live, lambda _: Differences())
     assert (found, workload["metadata"]["name"]) == (JobStep[step], about)
 
 
@@ -373,7 +373,7 @@ def test_only_pods_with_the_gate_may_be_added(wanted, grows, outgrows):
     for group in cluster["spec"]["workerGroupSpecs"]:
         if group["groupName"] in grows:
             group["template"] = merge(group["template"], UNGATED["spec"]["template"])
-    assert is_grown_ungated(describe(cluster), HELD) is outgrows
+    assert is_grown_ungated(read_job(cluster), HELD) is outgrows
 
 
 def test_a_job_that_grows_without_the_gate_is_queued_anew():

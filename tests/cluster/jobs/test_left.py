@@ -8,7 +8,7 @@ from tests.cluster.jobs.test_pod_groups import member, workload
 from tests.cluster.jobs.test_pods import end, found, gone, pod, started
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.jobs.describe import POD_FINALIZER, PRIORITY, QUEUE
+from webhook.jobs.read_job import POD_FINALIZER, PRIORITY, QUEUE
 from webhook.kube.conditions import find
 from webhook.kube.gvk import NAMESPACE, POD
 from webhook.store.objects import merge

@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.cluster.jobs.start_stop import TOGETHER, is_changed, restored, started
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.store.objects import copy_json, merge
 
 POD = {"spec": {"containers": [{"name": "c", "image": "ray:2"}]}}
@@ -18,7 +18,7 @@ FLAVORS = {"spot": {"metadata": {"name": "spot"}, "spec": {"nodeLabels": {"zone"
 
 def test_the_pod_that_submits_a_rayjob_is_placed_as_well():
     """The template that KubeRay would take is written, with the labels of the flavor; they go with the admission."""
-    described = describe(RAYJOB)
+    described = read_job(RAYJOB)
     assignments = [{"name": name, "flavors": {"cpu": "spot"}} for name in ("head", "submitter")]
     templates = [{"name": pods.name, "template": pods.template} for pods in described.pod_sets]
     workload = {"spec": {"podSets": templates}, "status": {"admission": {"podSetAssignments": assignments}}}
@@ -26,9 +26,9 @@ def test_the_pod_that_submits_a_rayjob_is_placed_as_well():
     submitter = runs["spec"]["submitterPodTemplate"]["spec"]
     assert submitter["nodeSelector"] == {"zone": "a"}
     assert submitter["containers"][0]["image"] == "ray:2"
-    rests = restored(runs, describe(runs), workload)
+    rests = restored(runs, read_job(runs), workload)
     assert "nodeSelector" not in rests["spec"]["submitterPodTemplate"]["spec"]
-    assert [pods.template["spec"]["containers"] for pods in describe(rests).pod_sets] == [
+    assert [pods.template["spec"]["containers"] for pods in read_job(rests).pod_sets] == [
         pods.template["spec"]["containers"] for pods in described.pod_sets
     ]
 
@@ -46,9 +46,9 @@ def test_an_indexed_job_has_as_many_completions_as_pods():
     asked = {"podSets": [{"name": "main", "count": 4, "template": POD}]}
     granted = {"admission": {"podSetAssignments": [{"name": "main", "count": 2, "flavors": {"cpu": "spot"}}]}}
     workload = {"spec": asked, "status": granted}
-    runs = started(job, describe(job), workload, FLAVORS)
+    runs = started(job, read_job(job), workload, FLAVORS)
     assert (runs["spec"]["parallelism"], runs["spec"]["completions"]) == (2, 2)
-    rests = restored(runs, describe(runs), workload)
+    rests = restored(runs, read_job(runs), workload)
     assert (rests["spec"]["parallelism"], rests["spec"]["completions"]) == (4, 4)
 
 
@@ -76,20 +76,20 @@ def admitted_in(described, **flavors):
 def test_a_spark_application_is_placed_in_the_fields_of_its_roles():
     """They are no templates: node selector and tolerations stand in driver and executor; both are given back."""
     job = spark(executor={"instances": 2, "tolerations": [{"key": "own"}]})
-    workload = admitted_in(describe(job), driver="spot", executor="dear")
+    workload = admitted_in(read_job(job), driver="spot", executor="dear")
     flavors = {**FLAVORS, "dear": {"spec": {"nodeLabels": {"zone": "b"}, "tolerations": [{"key": "dear"}]}}}
-    runs = started(job, describe(job), workload, flavors)
+    runs = started(job, read_job(job), workload, flavors)
     assert runs["spec"]["driver"] == {"cores": 1, "nodeSelector": {"zone": "a"}, **marks("driver")}
     assert runs["spec"]["executor"]["nodeSelector"] == {"zone": "b"}
     assert runs["spec"]["executor"]["tolerations"] == [{"key": "own"}, {"key": "dear"}]
-    rests = restored(runs, describe(runs), workload)
+    rests = restored(runs, read_job(runs), workload)
     assert {**rests["spec"], "suspend": True} == job["spec"]
 
 
 def test_the_nodes_of_all_pods_of_a_spark_application_are_those_of_each():
     """The operator refuses a node selector of the application beside one of a role."""
     job = spark(nodeSelector={"disk": "ssd"})
-    described = describe(job)
+    described = read_job(job)
     assert [pods.template["spec"]["nodeSelector"] for pods in described.pod_sets] == [{"disk": "ssd"}] * 2
     runs = started(job, described, admitted_in(described, driver="spot", executor="spot"), FLAVORS)
     assert "nodeSelector" not in runs["spec"]
@@ -100,7 +100,7 @@ def test_a_spark_application_that_an_older_sluice_started_keeps_its_nodes():
     """Its Workload knows nothing of them, and nothing of an admission was written."""
     job = spark(driver={"cores": 1, "nodeSelector": {"disk": "ssd"}})
     old = {"spec": {"podSets": [{"name": "driver", "count": 1, "template": {"spec": {"containers": []}}}]}}
-    assert restored(job, describe(job), old) == job
+    assert restored(job, read_job(job), old) == job
 
 
 def template(cpu):
@@ -155,7 +155,7 @@ FOUR = {"numNodes": 4, "resourcesPerNode": {"requests": {"cpu": "8"}}}
 )
 def test_the_pods_of_a_train_job_stand_in_its_runtime(trainer, of, expected):
     """As Trainer makes a JobSet of both."""
-    described = describe(train_job(trainer=trainer), of)
+    described = read_job(train_job(trainer=trainer), of)
     found = [
         (pods.name, pods.count, pods.template["spec"]["containers"][0]["resources"]["requests"]["cpu"])
         for pods in described.pod_sets
@@ -167,7 +167,7 @@ def test_a_train_job_is_placed_by_a_patch_of_its_runtime():
     """Under Kueue's name, beside those of others, and taken away again."""
     theirs = {"manager": "me", "trainingRuntimeSpec": {"template": {"metadata": {"labels": {"a": "b"}}}}}
     job = train_job(runtimePatches=[theirs])
-    described = describe(job, runtime(replicated("node"), replicated("data")))
+    described = read_job(job, runtime(replicated("node"), replicated("data")))
     workload = admitted_in(described, node="spot", data="plain")
     flavors = {**FLAVORS, "plain": {"spec": {}}}
     runs = started(job, described, workload, flavors)
@@ -193,14 +193,14 @@ def test_an_app_wrapper_is_placed_beside_its_components():
         "metadata": {"name": "aw", "namespace": "ml"},
         "spec": {"suspend": True, "components": [{"template": service}, {"template": wrapped}]},
     }
-    described = describe(job)
+    described = read_job(job)
     workload = admitted_in(described, **{"aw-0": "spot"})
     runs = started(job, described, workload, FLAVORS)
     assert runs["spec"]["components"] == [
         {"template": service},
         {"template": wrapped, "podSetInfos": [{"nodeSelector": {"zone": "a"}, **marks("aw-0")}]},
     ]
-    assert restored(runs, describe(runs), workload)["spec"]["components"] == job["spec"]["components"]
+    assert restored(runs, read_job(runs), workload)["spec"]["components"] == job["spec"]["components"]
 
 
 PLAIN = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"suspend": True, "template": POD}}
@@ -223,7 +223,7 @@ def test_pods_say_whose_they_are(made, queues, labelled, labels):
     job = copy_json(made)
     place = job["spec"] if made is PLAIN else job["spec"]["rayClusterSpec"]["headGroupSpec"]
     place["template"] = copy_json(own)
-    described = describe(job)
+    described = read_job(job)
     admission = {"clusterQueue": queues[1], "podSetAssignments": [{"name": p.name} for p in described.pod_sets]}
     sets = [{"name": p.name, "template": copy_json(p.template)} for p in described.pod_sets]
     workload = {
@@ -231,7 +231,7 @@ def test_pods_say_whose_they_are(made, queues, labelled, labels):
         "spec": {"queueName": queues[0], "podSets": sets},
         "status": {"admission": admission},
     }
-    runs = describe(started(job, described, workload, {}, labelled=labelled))
+    runs = read_job(started(job, described, workload, {}, labelled=labelled))
     for before, pods in zip(described.pod_sets, runs.pod_sets, strict=True):
         kept = before.template.get("metadata") or {}
         queue = {f"kueue.x-k8s.io/{name}": value for name, value in labels.items()}
@@ -239,7 +239,7 @@ def test_pods_say_whose_they_are(made, queues, labelled, labels):
         assert metadata["labels"] == {**(kept.get("labels") or {}), "kueue.x-k8s.io/podset": pods.name, **queue}
         assert metadata["annotations"] == {**(kept.get("annotations") or {}), "kueue.x-k8s.io/workload": "job-j"}
     stopped = restored(started(job, described, workload, {}, labelled=labelled), runs, workload)
-    again = [pods.template.get("metadata") or {} for pods in describe(stopped).pod_sets]
+    again = [pods.template.get("metadata") or {} for pods in read_job(stopped).pod_sets]
     assert again == [pods.template.get("metadata") or {} for pods in described.pod_sets]
 
 
@@ -255,11 +255,11 @@ def test_a_job_keeps_the_labels_of_its_selector(known):
     """The API server refuses a template without them; whatever its Workload says, they are no trace of an admission."""
     template = merge(POD, {"metadata": {"labels": {"team": "x", **OF_JOB}}})
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}}
-    workload = admitted_in(describe(job), main="spot")
+    workload = admitted_in(read_job(job), main="spot")
     workload["spec"]["podSets"][0]["template"] = merge(POD, {"metadata": {"labels": known}})
-    assert not is_changed(describe(job), workload)
-    runs = started(job, describe(job), workload, FLAVORS)
-    assert is_changed(describe(runs), workload)
-    rests = restored(runs, describe(runs), workload)
+    assert not is_changed(read_job(job), workload)
+    runs = started(job, read_job(job), workload, FLAVORS)
+    assert is_changed(read_job(runs), workload)
+    rests = restored(runs, read_job(runs), workload)
     assert rests["spec"]["template"]["metadata"]["labels"] == {"team": "x", **OF_JOB}
     assert "nodeSelector" not in rests["spec"]["template"]["spec"]

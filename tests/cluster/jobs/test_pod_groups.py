@@ -12,8 +12,8 @@ from webhook.api.job_to_workload import API_VERSION
 from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import GATE as ADMISSION_GATE
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
-from webhook.jobs.describe import PRIORITY
 from webhook.jobs.pod_groups import FAST, GROUP, RETRIABLE, TOTAL, as_one_job
+from webhook.jobs.read_job import PRIORITY
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD
 from webhook.store.objects import merge

@@ -10,9 +10,9 @@ from webhook.api.configuration.sections import Integrations, QueueSettings
 from webhook.api.job_to_workload import workload_name
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.jobs.describe import describe
 from webhook.jobs.pod_groups import FAST, GROUP, ROLE, SERVING, TOTAL, group_of
 from webhook.jobs.pod_parents import LWS_INDEX, LWS_LEADER, LWS_NAME, PARENT, REVISION, groups_of, joined
+from webhook.jobs.read_job import read_job
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.objects import merge
@@ -285,7 +285,7 @@ def test_a_leader_worker_set_without_leaders_has_one_role():
         "spec": {"rolloutStrategy": {"rollingUpdateConfiguration": {"maxSurge": 1}}},
         "status": {"replicas": 2, "updatedReplicas": 0},
     })  # fmt: skip
-    described = describe(owner)
+    described = read_job(owner)
     assert described is not None
     assert [(group.index, {p.name: p.count for p in group.pod_sets}) for group in groups_of(owner, described)] == [
         ("0", {"main": 3})

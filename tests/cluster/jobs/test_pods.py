@@ -4,7 +4,7 @@ import asyncio
 
 from tests.cluster.small_cluster import below, job, make_controller, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.jobs.describe import MARK
+from webhook.jobs.read_job import MARK
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD
 from webhook.store.memory import MemoryStore

@@ -9,7 +9,7 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import API_VERSION
 from webhook.cluster.api.event_recorder import EVENT
 from webhook.cluster.api.kinds import WORKLOAD, WORKLOAD_CLASS
-from webhook.jobs.describe import PREBUILT
+from webhook.jobs.read_job import PREBUILT
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import merge
 

@@ -9,8 +9,8 @@ from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.steps import Differences, JobStep, next_step
-from webhook.jobs.describe import describe
 from webhook.jobs.elastic import ELASTIC
+from webhook.jobs.read_job import read_job
 from webhook.store.objects import merge
 
 IN_PART = {"kueue.x-k8s.io/job-min-parallelism": "2"}
@@ -71,17 +71,17 @@ def workload(count=4, told=0, *conditions):
 )
 def test_what_a_job_gives_back(made, there, expected):
     """Of four pods; a job that was admitted with fewer counts by those, and takes nothing back."""
-    assert to_reclaim(made, describe(made), there) == expected
+    assert to_reclaim(made, read_job(made), there) == expected
 
 
 def test_what_others_say_of_a_pod_stays():
     """It gives nothing back by itself."""
-    assert to_reclaim(pod("a"), describe(pod("a")), workload(1, 1)) == {"main": 1}
+    assert to_reclaim(pod("a"), read_job(pod("a")), workload(1, 1)) == {"main": 1}
 
 
 def test_a_waiting_job_that_was_edited_is_written_before_what_it_gives_back():
     """As Kueue does: the Workload may not say that more pods have ended than it has."""
     made = ended(3)
     both = Differences(spec=True, reclaimable=True)
-    assert next_step(made, describe(made), workload(), both) is JobStep.RENEW
-    assert next_step(made, describe(made), workload(), Differences(reclaimable=True)) is JobStep.RECLAIM
+    assert next_step(made, read_job(made), workload(), both) is JobStep.RENEW
+    assert next_step(made, read_job(made), workload(), Differences(reclaimable=True)) is JobStep.RECLAIM

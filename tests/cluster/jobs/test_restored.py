@@ -6,7 +6,7 @@ from tests.cluster.jobs.test_pods import end, pod
 from tests.cluster.small_cluster import JOB, job, queues, small_cluster
 from webhook.cluster.api.kinds import RUNTIME_CLASS, WORKLOAD
 from webhook.cluster.jobs.start_stop import PLACED
-from webhook.jobs.describe import MARK
+from webhook.jobs.read_job import MARK
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import Conflict, NotFound

@@ -6,8 +6,8 @@ from tests.shared import ROOT
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate
 from webhook.cluster.jobs.managed import is_followed
-from webhook.jobs.describe import MARK, QUEUE, is_held
 from webhook.jobs.kinds import KINDS
+from webhook.jobs.read_job import MARK, QUEUE, is_held
 from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, request_for
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.load_bundle import load_bundle

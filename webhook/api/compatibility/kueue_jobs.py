@@ -121,14 +121,14 @@ _JOBS: Final = (
         " RayCluster, RayJob, RayService, AppWrapper",
         FeatureState.YES,
         "suspended by their own field; children of a job that is not admitted stay suspended",
-        "tests/jobs/test_describe.py",
+        "tests/jobs/test_read_job.py",
     ),
     Feature(
         "Redis cleanup of a Ray cluster",
         FeatureState.PART,
         "the head holds at least what the cleanup Job requests; the cleanup Job of a deleted RayService is not waited"
         " for",
-        "tests/jobs/test_describe.py",
+        "tests/jobs/test_read_job.py",
         ("DeferRayServiceFinalizationForRedisCleanup",),
     ),
     Feature(

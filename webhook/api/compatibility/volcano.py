@@ -50,7 +50,7 @@ VOLCANO: Final[tuple[Feature, ...]] = (
         "Volcano Job",
         FeatureState.PART,
         "policies apply to its pods; Volcano's scheduler queues it, since it has no suspend field",
-        "tests/jobs/test_describe.py",
+        "tests/jobs/test_read_job.py",
     ),
     Feature(
         "priority, sla, drf, proportion and capacity plugins",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.configuration.sections import QueueSettings
-from webhook.jobs.describe import describe
 from webhook.jobs.job import Job
 from webhook.jobs.pod_parents import framework_of
+from webhook.jobs.read_job import read_job
 from webhook.kube.selectors import compile_selector
 
 Labels = Mapping[str, str]
@@ -30,7 +30,7 @@ class Managed:
 
     def may_hold(self, obj: dict[str, Any], namespace: Callable[[], Labels]) -> bool:
         """Return the same for any object; of what is no job it is True. `namespace` gives labels, where they matter."""
-        if self == ALL or (described := describe(obj)) is None:
+        if self == ALL or (described := read_job(obj)) is None:
             return True
         return self.holds(obj, described, {} if self.selected is None else namespace())
 

@@ -27,7 +27,7 @@ from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, MANAGED, WORKL
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.config import Config
 from webhook.daemon import Daemon
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.kube.condition_types import ADMITTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.setting_values import LOOPBACK, host_and_port
@@ -126,7 +126,7 @@ class EmbeddedRun:
     async def _send(self, path: Path, objects: Sequence[Object], *, verbose: bool) -> None:
         outcomes = []
         for obj in objects:
-            if describe(obj) is not None:
+            if read_job(obj) is not None:
                 await _until(self._knows_all_queues)
             outcome = await self.front.create(obj)
             self.lives.sent(outcome)

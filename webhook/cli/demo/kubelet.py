@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.jobs.describe import describe
 from webhook.jobs.finish import finish_of
+from webhook.jobs.read_job import read_job
 from webhook.kube.fields import at
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import NotFound
@@ -43,7 +43,7 @@ class Kubelet:
             if event.type is EventType.DELETED:
                 self._stop(uid)
                 continue
-            job = describe(event.object)
+            job = read_job(event.object)
             if job is None or finish_of(event.object) is not None:
                 continue
             if job.suspended is False and uid not in self._running:
@@ -78,7 +78,7 @@ class Kubelet:
 
 def seconds_of(job: Object, default: float) -> float:
     """Return how long a job runs: by its annotation, else its first template's, else `default`; nonsense is absent."""
-    described = describe(job)
+    described = read_job(job)
     holders: list[dict[str, Any]] = [job, *(p.template for p in (described.pod_sets if described else ()))]
     for holder in holders:
         text = ((holder.get("metadata") or {}).get("annotations") or {}).get(RUN_SECONDS)

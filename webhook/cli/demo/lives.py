@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from webhook.cli.demo.api_server import CreateOutcome
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.store.objects import Object, uid_of
 
 
@@ -23,7 +23,7 @@ class Life:
     @property
     def queue(self) -> str:
         """The queue that holds the job; empty where none does."""
-        job = describe(self.outcome.obj) if self.outcome.stored else None
+        job = read_job(self.outcome.obj) if self.outcome.stored else None
         return job.queue or "" if job is not None and job.suspended is not None else ""
 
     @property

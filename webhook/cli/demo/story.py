@@ -20,7 +20,7 @@ from rich.text import Text
 from webhook.cli.demo.api_server import CreateOutcome
 from webhook.cli.demo.lives import Life
 from webhook.cli.demo.tables import name_of
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 
 STDIN: Final = Path("-")
 WIDTH: Final = 80
@@ -233,7 +233,7 @@ def _fields(path: Sequence[str], value: Any) -> Iterator[str]:
 
 
 def _queue(outcome: CreateOutcome) -> str:
-    job = describe(outcome.obj)
+    job = read_job(outcome.obj)
     return job.queue or "" if job is not None and job.suspended is not None else ""
 
 

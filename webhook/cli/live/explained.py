@@ -14,9 +14,9 @@ from webhook.api.workload_owner import owner_of
 from webhook.cli.live.rules_in_force import InForce
 from webhook.cli.paths import shorter
 from webhook.cluster.workloads.conditions import WAITING
-from webhook.jobs.describe import QUEUE, describe
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
+from webhook.jobs.read_job import QUEUE, read_job
 from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.offline.plan.objects import named_workload
@@ -84,7 +84,7 @@ def unqueued(objects: Iterable[Object], name: str, namespace: str) -> str:
         there = obj["metadata"].get("namespace"), obj["metadata"]["name"]
         if there != (namespace, plain) or (kind and obj["kind"].lower() != kind.lower()):
             continue
-        if (job := describe(obj)) is not None:
+        if (job := read_job(obj)) is not None:
             return f"no queue holds {obj['kind']} {namespace}/{plain}: {_why_unqueued(obj, job)}"
     return f'no queued job or Workload "{name}" in namespace {namespace}'
 

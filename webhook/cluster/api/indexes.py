@@ -13,10 +13,10 @@ from typing import Any, Final
 import orjson
 
 from webhook.cluster.api.kinds import NODE, WORKLOAD
-from webhook.jobs.describe import QUEUE
 from webhook.jobs.elastic import SLICE, annotation
 from webhook.jobs.pod_groups import GROUP, group_of
 from webhook.jobs.pod_parents import parent_of
+from webhook.jobs.read_job import QUEUE
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD
 from webhook.store.informer import Index, Trim

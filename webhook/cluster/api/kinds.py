@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.jobs.describe import MARK
 from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.jobs.read_job import MARK
 from webhook.jobs.train_job import CLUSTER_RUNTIME, RUNTIME
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.kube.well_known import KUEUE

@@ -24,10 +24,10 @@ from webhook.cluster.jobs.start_stop import FlavorNotFound, PlacementConflict, r
 from webhook.cluster.jobs.steps import DIGEST, JobStep
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.conditions import EVALUATION, NO_HOLD, WAITING
-from webhook.jobs.describe import suspended
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish, finish_of
 from webhook.jobs.job import Job
+from webhook.jobs.read_job import suspended
 from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, ON_HOLD, QUOTA_RESERVED
 from webhook.kube.conditions import conditions_of, find, holds, with_condition
 from webhook.kube.fields import at

@@ -28,8 +28,8 @@ from webhook.cluster.core.changes import matters_to_jobs
 from webhook.cluster.jobs.managed import JobKey, key_of_job, keys_of_parents
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.pace import Pass, in_slices
-from webhook.jobs.describe import PRIORITY, row_of
 from webhook.jobs.kinds import KINDS as JOB_KINDS
+from webhook.jobs.read_job import PRIORITY, row_of
 from webhook.kube.fields import at
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind
 from webhook.store.objects import Object, key_of

@@ -18,9 +18,9 @@ from webhook.cluster.jobs.edited import is_edited
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, key_of_job
 from webhook.cluster.jobs.start_stop import as_grown, fits, has_bigger_pods
 from webhook.cluster.jobs.steps import DIGEST, EPOCH, RENEWED
-from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import REPLACES, SLICE, annotation, is_elastic
 from webhook.jobs.job import Job
+from webhook.jobs.read_job import prebuilt_of, read_job
 from webhook.kube.condition_types import QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of, version_of
@@ -66,14 +66,14 @@ class Drafts:
     def of_grown(self, job: Object, described: Job, current: Object) -> tuple[Object, str]:
         """Return the same of a running elastic job: `current` says what its templates were before it was started."""
         source = as_grown(job, described, current)
-        return self.of(source, _as_many(describe(source), described))
+        return self.of(source, _as_many(read_job(source), described))
 
     def to_create(self, job: Object, described: Job, current: Object | None) -> Object:
         """Return the Workload to create; of an elastic job that has one (`current`), the one that is to replace it."""
         if not is_elastic(job):
             return self.of(job, described)[0]
         if current is None:
-            draft, _ = self.of(job, _as_many(describe(job), described))
+            draft, _ = self.of(job, _as_many(read_job(job), described))
         else:
             draft, _ = self.of_grown(job, described, current)
         key, generation = key_of_job(job), str(job["metadata"].get("generation") or 0)

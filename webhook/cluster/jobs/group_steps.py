@@ -22,7 +22,6 @@ from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.managed import lost_job
 from webhook.cluster.jobs.steps import TERMINATION, gone, may_start
-from webhook.jobs.describe import prebuilt_of, queue_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.pod_groups import (
     FAST,
@@ -40,6 +39,7 @@ from webhook.jobs.pod_groups import (
     total_of,
     waits,
 )
+from webhook.jobs.read_job import prebuilt_of, queue_of
 from webhook.kube.condition_types import (
     ADMITTED,
     EVICTED,

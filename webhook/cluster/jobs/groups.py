@@ -24,7 +24,6 @@ from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.jobs.workqueue import NEXT_LOOK_SECONDS, POLL
 from webhook.cluster.workloads import conditions as workload_conditions
 from webhook.cluster.workloads.events import tell_checks
-from webhook.jobs.describe import describe, prebuilt_of
 from webhook.jobs.elastic import annotation
 from webhook.jobs.finish import Finish
 from webhook.jobs.pod_groups import (
@@ -41,6 +40,7 @@ from webhook.jobs.pod_groups import (
     total_of,
     waits,
 )
+from webhook.jobs.read_job import prebuilt_of, read_job
 from webhook.kube.condition_types import (
     ADMITTED,
     EVICTED,
@@ -195,7 +195,7 @@ class PodGroups:
         ready: list[Object] = []
         conflicts: list[tuple[Object, str]] = []
         for pod in chosen:
-            described = describe(pod)
+            described = read_job(pod)
             assert described is not None  # a pod of a group is one
             try:
                 ready.append(self._actions.placed(pod, of_role(pod, described), workload, marked=True))
@@ -227,8 +227,8 @@ class PodGroups:
         """Write priority or admission gate of a Workload that its pods name otherwise now; return whether it was."""
         if not pods or holds(workload, FINISHED) or gone(workload) or any(map(prebuilt_of, pods)):
             return False
-        first, described = pods[0], describe(pods[0])
-        agree = len({(row.priority_class if (row := describe(pod)) else None) for pod in pods}) == 1
+        first, described = pods[0], read_job(pods[0])
+        agree = len({(row.priority_class if (row := read_job(pod)) else None) for pod in pods}) == 1
         if described is None or not agree or self._actions.lacks_class(first, described):
             return False
         if self._actions.drafts.priority_change(first, described, workload):

@@ -11,13 +11,13 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import JOB_UID_LABEL, workload_name
 from webhook.cluster.api.kinds import LABELS, MANAGED, PARENTS, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.jobs.describe import describe, is_held
 from webhook.jobs.elastic import is_elastic, scaled
 from webhook.jobs.job import Job
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.owners import admits, controller_of, is_external, stand_in
 from webhook.jobs.pod_groups import group_of
 from webhook.jobs.pod_parents import is_shaped, parent_of
+from webhook.jobs.read_job import is_held, read_job
 from webhook.jobs.train_job import RUNTIME
 from webhook.kube.fields import at
 from webhook.kube.gvk import NAMESPACE, POD, GroupVersionKind, gvk_of, split_api_version
@@ -162,7 +162,7 @@ class ManagedJobs:
 
     def _described(self, job: Object) -> Job | None:
         """Read a job with the runtime that has its templates; one whose runtime is not there has no pods yet."""
-        described = describe(job)
+        described = read_job(job)
         if described is not None and described.kind.cluster and is_elastic(job):
             return self._scaled(job, described)
         named = self._runtime(job, described) if described is not None else None
@@ -170,7 +170,7 @@ class ManagedJobs:
             return described
         gvk, name = named
         runtime = self._view.informer(gvk).get(name, key_of(job)[0] if gvk == RUNTIME else "")
-        return replace(described, pod_sets=()) if runtime is None else describe(job, runtime)
+        return replace(described, pod_sets=()) if runtime is None else read_job(job, runtime)
 
     def _runtime(self, job: Object, described: Job) -> tuple[GroupVersionKind, str] | None:
         """Return kind and name of the object that has a job's templates; None if there is none, or it is not seen."""
@@ -187,7 +187,7 @@ class ManagedJobs:
 
     def read_parent(self, parent: Object) -> Job | None:
         """Read an object whose pods are queued in groups, None where it is none."""
-        described = describe(parent)
+        described = read_job(parent)
         if described is None or not described.kind.grouped or not is_shaped(parent, described):
             return None
         if not described.queue and not self._unnamed:

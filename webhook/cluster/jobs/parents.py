@@ -19,11 +19,11 @@ from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, JobKey, ManagedJobs
 from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.workloads.conditions import EVALUATION, NO_HOLD, without_quota
-from webhook.jobs.describe import describe
 from webhook.jobs.elastic import annotation
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import group_of, is_over, is_running, waits
 from webhook.jobs.pod_parents import PodGroup, groups_of, is_left, joined
+from webhook.jobs.read_job import read_job
 from webhook.kube.condition_types import ADMITTED, FINISHED, ON_HOLD, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.fields import at
@@ -128,7 +128,7 @@ class PodParents:
         if fields:
             pod = await self._writer.metadata(pod, fields)
         workload = self._view.informer(WORKLOAD).get(group_of(pod), key_of(pod)[0])
-        of_pod = describe(pod)
+        of_pod = read_job(pod)
         if of_pod is None or workload is None or not holds(workload, ADMITTED):
             return
         if is_left(pod, parent) and waits(pod):

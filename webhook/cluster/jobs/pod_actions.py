@@ -8,9 +8,9 @@ from webhook.cluster.api.finalizers import without
 from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.start_stop import ungated
 from webhook.cluster.jobs.steps import TERMINATION, gone, went
-from webhook.jobs.describe import POD_FINALIZER
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import is_tracked
+from webhook.jobs.read_job import POD_FINALIZER
 from webhook.kube.condition_types import EVICTED
 from webhook.kube.conditions import conditions_of, find, holds, same, with_condition
 from webhook.store.objects import Object

@@ -40,13 +40,13 @@ from webhook.cluster.jobs.steps import Differences, JobStep, down, gone, is_free
 from webhook.cluster.jobs.workloads_of_jobs import JobWorkloads
 from webhook.cluster.jobs.workqueue import AFTER_REFUSAL_SECONDS, NEXT_LOOK_SECONDS, POLL
 from webhook.cluster.workloads.events import tell_checks
-from webhook.jobs.describe import describe, suspended
 from webhook.jobs.elastic import is_elastic
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import MAX_OWNERS, ancestors, controller_of, is_external, owned
 from webhook.jobs.pod_groups import is_tracked
 from webhook.jobs.pod_parents import parent_of
+from webhook.jobs.read_job import read_job, suspended
 from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -251,7 +251,7 @@ class Reconciler:
             return await self._without_job(key, workload) if ends else None
         for each in self.workloads.of(key):
             await self._left(job, each)
-        described = describe(job)
+        described = read_job(job)
         runs = described is not None and described.kind.suspend_path is not None and described.suspended is False
         if described is not None and runs and await self._is_early(job):
             await self.actions.suspend_child(job, described)
@@ -375,7 +375,7 @@ def _is_in_vain(job: Object, workload: Object) -> bool:
 
     What waits in a namespace that has not opted in stays: the core does not admit it, and says why.
     """
-    described = describe(job)
+    described = read_job(job)
     if described is None:
         return False
     if not suspended(job, described.kind):

@@ -22,10 +22,10 @@ from webhook.api.job_to_workload import STOPPED
 from webhook.api.snapshot.workload import is_on_hold
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.jobs.lifecycle import is_refused, runs
-from webhook.jobs.describe import suspended
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import is_running, is_tracked
+from webhook.jobs.read_job import suspended
 from webhook.kube.condition_types import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import find, holds
 from webhook.kube.fields import at

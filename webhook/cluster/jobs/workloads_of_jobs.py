@@ -9,8 +9,8 @@ from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import IS_GROUP, OF_GROUP, JobKey, key_of_group, key_of_lost, key_of_owner
-from webhook.jobs.describe import prebuilt_of
 from webhook.jobs.elastic import annotation, is_elastic
+from webhook.jobs.read_job import prebuilt_of
 from webhook.kube.condition_types import FINISHED, QUOTA_RESERVED
 from webhook.kube.conditions import holds
 from webhook.store.objects import Object, key_of

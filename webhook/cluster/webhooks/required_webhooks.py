@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.cluster.api.kinds import MANAGED
-from webhook.jobs.describe import QUEUE
 from webhook.jobs.kinds import KINDS
+from webhook.jobs.read_job import QUEUE
 from webhook.policy.webhook_rules import IGNORE, RESOURCE, SUB_RESOURCE, Rule, WebhookEntry, is_covered
 
 _QUEUED: Final = tuple(kind for kind in KINDS if kind.gvk in MANAGED)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
 from webhook.cluster.api.view import View
 from webhook.cluster.pace import Pass, every
-from webhook.jobs.describe import QUEUE
+from webhook.jobs.read_job import QUEUE
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of
 

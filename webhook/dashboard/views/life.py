@@ -15,7 +15,7 @@ from webhook.admission.verdict import Verdict
 from webhook.admission.wire import Request
 from webhook.dashboard.model.workloads import FieldChange, JobRef, LifeEvent
 from webhook.dashboard.views.preemptor import preemptor_in
-from webhook.jobs.describe import queue_of
+from webhook.jobs.read_job import queue_of
 from webhook.kube.condition_types import (
     ADMITTED,
     DEACTIVATION_TARGET,

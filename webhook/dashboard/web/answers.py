@@ -21,7 +21,7 @@ from webhook.dashboard.views.rows import Named, Sees, jobs_of
 from webhook.dashboard.web.access import Access, PageReader
 from webhook.dashboard.web.forecasts import Forecasts
 from webhook.dashboard.web.query import Query, lists, nodes, number, text
-from webhook.jobs.describe import row_of
+from webhook.jobs.read_job import row_of
 from webhook.queue.pending.queue import Status
 from webhook.server.responses import StatusError
 from webhook.store.objects import Object

@@ -11,7 +11,7 @@ from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot.reader import snapshot
 from webhook.api.workload_owner import owner_of
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.offline.plan.objects import cluster_of
 from webhook.queue.cycle.until_stable import decide_until_stable
 from webhook.queue.rules import Rules
@@ -69,7 +69,7 @@ def file_gate(
     Jobs that are tried are not there yet, each for itself; `namespace` is that of those that name none. Requests count
     as a Configuration among the objects says, else the `settings`.
     """
-    coming = {_key(o, namespace) for o in tried if describe(o) is not None}
+    coming = {_key(o, namespace) for o in tried if read_job(o) is not None}
     there = [o for o in known if _key(o, namespace) not in coming]
     kept = (o for o in there if o.get("kind") != "Workload" or owner_of(o) not in coming)
     cluster = cluster_of(kept, stored=True, settings=settings)

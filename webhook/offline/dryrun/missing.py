@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.kube.well_known import MANAGED
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
@@ -31,7 +31,7 @@ def missing_facts(facts: FileFacts, bundle: Bundle) -> Iterator[str]:
 def missing_queues(outcomes: Iterable[ObjectOutcome]) -> Iterator[str]:
     """Name the LocalQueues of jobs that are let in: for files in which no queue is known at all."""
     for outcome in outcomes:
-        job = describe(outcome.after) if outcome.allowed and outcome.after is not None else None
+        job = read_job(outcome.after) if outcome.allowed and outcome.after is not None else None
         if job is not None and job.kind.held and job.queue:
             yield f"LocalQueue {outcome.ref.namespace}/{job.queue}"
 

@@ -10,7 +10,7 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.api.pending_message import message_of
 from webhook.api.shortage_sentence import sentence_of
 from webhook.api.snapshot.reader import snapshot
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.kube.fields import at
 from webhook.offline.dryrun.evaluate import Trial
 from webhook.offline.dryrun.outcome import ObjectOutcome, QueueOutcome
@@ -74,7 +74,7 @@ def _pending(pending: Pending, state: State) -> QueueOutcome:
 
 def goes_past(obj: dict[str, Any]) -> bool:
     """Return whether a new object names a queue and no scheduling gate holds it: a Pod may."""
-    job = describe(obj)
+    job = read_job(obj)
     if job is None or not job.kind.gate or not job.queue or obj.get("status"):
         return False
     return not job.suspended or bool(at(obj, ("spec", "nodeName")))

@@ -14,7 +14,7 @@ from webhook.cel.budget import Budget
 from webhook.cel.program import Program
 from webhook.cel.trace import TracedPart, trace
 from webhook.diagnostics import Place
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.offline.dryrun.evaluate import DryRunContext, Input, outcome
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.dryrun.outcome import ObjectOutcome
@@ -165,6 +165,6 @@ def _where(obj: dict[str, Any] | None, seen: object) -> str:
 
 
 def _templates(obj: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    job = describe(obj)
+    job = read_job(obj)
     for pod_set in job.pod_sets if job else ():
         yield dotted(pod_set.path), pod_set.template.get("spec")

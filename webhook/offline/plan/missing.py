@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from webhook.api.snapshot.quota import checks_strategy
-from webhook.jobs.describe import describe
+from webhook.jobs.read_job import read_job
 from webhook.offline.plan.objects import Cluster
 
 NO_PRIORITY: Final = "its jobs are ordered without it"
@@ -25,7 +25,7 @@ def missing(objects: Iterable[dict[str, Any]], cluster: Cluster) -> Iterator[str
             checks = checks_strategy(obj.get("spec") or {}).admission_checks
             found += [("AdmissionCheck", check.name, "its queues are inactive") for check in checks]
             continue
-        job = describe(obj)
+        job = read_job(obj)
         metadata = obj.get("metadata") or {}
         if job is not None and f"{obj['kind']} {metadata.get('namespace')}/{metadata.get('name')}" in made:
             found.append(("WorkloadPriorityClass", job.priority_class, NO_PRIORITY))

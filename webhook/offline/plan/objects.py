@@ -14,8 +14,8 @@ from webhook.api.conversion.convert import as_stored
 from webhook.api.job_to_workload import priority_of, workload_of
 from webhook.api.snapshot.workload import labels_of
 from webhook.api.workload_owner import owners_of
-from webhook.jobs.describe import describe, is_held, prebuilt_of, row_of
 from webhook.jobs.pod_groups import group_of
+from webhook.jobs.read_job import is_held, prebuilt_of, read_job, row_of
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.well_known import NAMESPACE_NAME
 from webhook.offline.generated_names import generated_name
@@ -68,7 +68,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
     held, labels = managed(settings), settings.copied_labels
     made, jobs, unqueued, by_parts = [], {}, [], []
     for obj in objects:
-        job = describe(obj) if obj.get("kind") != "Workload" else None
+        job = read_job(obj) if obj.get("kind") != "Workload" else None
         if job is None or not job.pod_sets or _ours(obj, owned, stored=stored) or is_done(obj):
             continue
         space, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
@@ -84,7 +84,7 @@ def cluster_of(values: Iterable[Any], *, stored: bool = False, settings: QueueSe
             unqueued.append(f"{obj['kind']} {space}/{name}")
             continue
         full = defaulted(obj)
-        described, priority = describe(full) or job, priority_of(job, classes)
+        described, priority = read_job(full) or job, priority_of(job, classes)
         workload = workload_of(full, described, priority, ranges[space], labels)
         workload["spec"]["queueName"] = queue
         made.append(workload)

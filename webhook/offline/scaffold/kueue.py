@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.documents import Document, dump
-from webhook.jobs.describe import QUEUE
+from webhook.jobs.read_job import QUEUE
 from webhook.offline.importing.imported import ImportNote, Object
 from webhook.offline.importing.kueue import CONFIGURATION, KueueSetup
 from webhook.offline.reports.junit import CaseOutcome

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from webhook.api.configuration.sections import MANAGE_UNNAMED
 from webhook.cel.budget import Budget
-from webhook.jobs.describe import describe, queue_of
 from webhook.jobs.job import Job
 from webhook.jobs.owners import owned
+from webhook.jobs.read_job import queue_of, read_job
 from webhook.policy.evaluation.authorizer import authorizers
 from webhook.policy.evaluation.observers import CostObserver, Observer
 from webhook.policy.evaluation.result import EvaluationResult
@@ -108,7 +108,7 @@ class ReviewContext:
         """Return the object (of a DELETE, the old one) as a job."""
         if self._job is None:
             obj = self.present
-            self._job = None if obj is None else describe(obj)
+            self._job = None if obj is None else read_job(obj)
         return self._job
 
     def authorizers(self) -> tuple[Any, Any]:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.diagnostics import Severity
-from webhook.jobs.describe import QUEUE
 from webhook.jobs.job import JobPodSet
+from webhook.jobs.read_job import QUEUE
 from webhook.kube.quantity import QuantityError
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 from webhook.offline.lint.reading.policies import PolicyExpression, enforced, expressions, match_rules, policies, words

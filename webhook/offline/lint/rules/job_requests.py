@@ -12,9 +12,9 @@ from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.transformations import counted
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.jobs.describe import PRIORITY, QUEUE, is_held
 from webhook.jobs.job import Job, JobPodSet
 from webhook.jobs.pod_parents import groups_of
+from webhook.jobs.read_job import PRIORITY, QUEUE, is_held
 from webhook.kube.quantity import Quantity, QuantityError
 from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from webhook.diagnostics import Severity, did_you_mean
 from webhook.documents import Path
-from webhook.jobs.describe import PRIORITY, QUEUE, describe
 from webhook.jobs.job import Job
+from webhook.jobs.read_job import PRIORITY, QUEUE, read_job
 from webhook.kube.selectors import SelectorError, compile_selector
 from webhook.kube.well_known import KUEUE, NAMESPACE_NAME
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
@@ -18,7 +18,7 @@ from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 def jobs(context: LintContext) -> Iterator[tuple[Subject, Job]]:
     """Yield the objects of the files that are jobs."""
     for subject in context.subjects:
-        job = describe(subject.value)
+        job = read_job(subject.value)
         if job is not None:
             yield subject, job
 

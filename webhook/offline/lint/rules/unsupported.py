@@ -8,7 +8,7 @@ from typing import Final
 from webhook.api.compatibility import unsupported
 from webhook.diagnostics import Severity
 from webhook.documents import Path
-from webhook.jobs.describe import QUEUE, describe
+from webhook.jobs.read_job import QUEUE, read_job
 from webhook.kube.well_known import KUEUE
 from webhook.offline.lint.context import Finding, LintContext, LintRule, Subject, rule
 
@@ -40,7 +40,7 @@ def _is_queued(subject: Subject) -> bool:
 
 
 def _of_job(subject: Subject) -> Iterator[Finding]:
-    job = describe(subject.value)
+    job = read_job(subject.value)
     if job is None:
         return
     yield from _asked(subject, "job", ())

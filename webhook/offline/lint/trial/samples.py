@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from webhook.jobs.describe import QUEUE
 from webhook.jobs.job import JobKind, Template
 from webhook.jobs.kinds import KINDS
+from webhook.jobs.read_job import QUEUE
 
 Object = dict[str, Any]
 NAMESPACE: Final = "team-a"

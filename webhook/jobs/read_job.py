@@ -21,7 +21,7 @@ Templates = tuple[tuple[Path, dict[str, Any], bool], ...]
 """For each pod set: path, template, and whether the template is made up."""
 
 
-def describe(obj: dict[str, Any], runtime: dict[str, Any] | None = None) -> Job | None:
+def read_job(obj: dict[str, Any], runtime: dict[str, Any] | None = None) -> Job | None:
     """Read an object as a job; None if its kind is not in the table.
 
     `runtime` is the object with the templates of a job that only refers to them (`JobKind.runtime`), if known. Never
@@ -96,7 +96,7 @@ def _whole(row: Template, nodes: list[Any], template: dict[str, Any]) -> dict[st
 def templates(obj: dict[str, Any]) -> Templates | None:
     """Return path, template and whether it is made up for every pod set; None if the object is not a job.
 
-    The same templates as those of `describe`, without counts.
+    The same templates as those of `read_job`, without counts.
     """
     kind = row_of(obj)
     if kind is None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.jobs.describe import describe, is_held, row_of
 from webhook.jobs.kinds import KINDS
 from webhook.jobs.normalise import normalise
+from webhook.jobs.read_job import is_held, read_job, row_of
 from webhook.kube.typed.defaulted import defaulted
 
 T = {"spec": {"containers": [{"name": "c"}]}}
@@ -104,7 +104,7 @@ CASES = [
 def test_pod_sets_of_each_kind(version, kind, spec, sets):
     """Each kind's pods are found where its controller has them, with their names and counts; paths lead there."""
     obj = {"apiVersion": version, "kind": kind, "spec": spec}
-    job = describe(obj)
+    job = read_job(obj)
     assert [(s.name, s.count) for s in job.pod_sets] == sets
     for pod_set in job.pod_sets:
         node = obj
@@ -123,7 +123,7 @@ def test_suspend_is_each_kinds_own_field():
     """A CronJob's suspend is not a job's; MPIJob and RayService have theirs elsewhere; a Pod has a gate."""
 
     def held(version, kind, spec):
-        return describe({"apiVersion": version, "kind": kind, "spec": spec}).suspended
+        return read_job({"apiVersion": version, "kind": kind, "spec": spec}).suspended
 
     assert held("batch/v1", "Job", {"suspend": True}) is True
     assert held("batch/v1", "Job", {}) is False
@@ -156,7 +156,7 @@ def test_a_job_that_runs_elsewhere_is_not_held():
 )
 def test_a_rayjob_is_submitted_by_a_pod_of_its_own(spec, sets):
     """Where the job has no template for it, it is the one that KubeRay takes."""
-    described = describe({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": spec})
+    described = read_job({"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": spec})
     assert [pods.name for pods in described.pod_sets] == sets
     if described.pod_sets and described.pod_sets[-1].absent:
         (container,) = described.pod_sets[-1].template["spec"]["containers"]
@@ -184,7 +184,7 @@ def test_a_rayjob_is_submitted_by_a_pod_of_its_own(spec, sets):
 )
 def test_containers_that_kuberay_adds_to_a_head_count(kind, spec, added):
     """The object's own template stays as it is."""
-    described = describe({"apiVersion": "ray.io/v1", "kind": kind, "spec": spec})
+    described = read_job({"apiVersion": "ray.io/v1", "kind": kind, "spec": spec})
     containers = described.pod_sets[0].template["spec"]["containers"]
     found = {c["name"]: c["resources"]["requests"]["cpu"] for c in containers[len(T["spec"]["containers"]) :]}
     assert found == added
@@ -209,11 +209,11 @@ def test_a_head_holds_what_clears_its_redis_afterwards(head, expected, metadata,
     """KubeRay's pod for that has fixed requests; the first container of the head holds as much at least."""
     pods = {"spec": {"containers": [{"name": "head", "resources": head}, {"name": "side"}]}}
     spec = {"headGroupSpec": {"template": pods}, **options}
-    described = describe({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
+    described = read_job({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
     first, side = described.pod_sets[0].template["spec"]["containers"]
     assert first["resources"]["requests"] == expected
     assert side == {"name": "side"}
-    plain = describe({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {"headGroupSpec": {"template": pods}}})
+    plain = read_job({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {"headGroupSpec": {"template": pods}}})
     assert plain.pod_sets[0].template is pods
 
 
@@ -221,7 +221,7 @@ def test_a_worker_group_is_named_in_lower_case():
     """As in Kueue: a pod set has the form of a label."""
     groups = [{"groupName": "GPU-Workers", "template": T}]
     spec = {"headGroupSpec": {"template": T}, "workerGroupSpecs": groups}
-    described = describe({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec})
+    described = read_job({"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec})
     assert [pods.name for pods in described.pod_sets] == ["head", "gpu-workers"]
 
 
@@ -236,11 +236,11 @@ def test_queue_and_priority():
         },
         "spec": {"parallelism": 4, "template": {"spec": {"priorityClassName": "p"}}},
     }
-    job = describe(obj)
+    job = read_job(obj)
     assert (job.queue, job.priority_class, job.pod_priority_class) == ("q", "high", "p")
     assert job.pod_sets[0].min_count == 2
     obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "l"
-    assert describe(obj).queue == "l"
+    assert read_job(obj).queue == "l"
 
 
 @pytest.mark.parametrize("odd", [["q"], {"q": 1}, 3, True])
@@ -248,14 +248,14 @@ def test_a_queue_is_named_by_a_string(odd):
     """A label that is no string names no queue and no class; the next place is looked at."""
     labels = {"kueue.x-k8s.io/queue-name": odd, "kueue.x-k8s.io/priority-class": odd}
     metadata = {"labels": labels, "annotations": {"kueue.x-k8s.io/queue-name": "q"}}
-    job = describe({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata})
+    job = read_job({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata})
     assert (job.queue, job.priority_class) == ("q", None)
 
 
 def test_other_kinds_are_no_jobs():
     """An object of a kind that is not in the table makes no pods that we know of."""
-    assert describe({"apiVersion": "v1", "kind": "ConfigMap"}) is None
-    assert describe({}) is None
+    assert read_job({"apiVersion": "v1", "kind": "ConfigMap"}) is None
+    assert read_job({}) is None
 
 
 JUNK = st.recursive(
@@ -270,7 +270,7 @@ def test_malformed_objects_do_not_fail(case, spec, metadata):
     """Whatever stands where a spec should be, reading it as a job does not raise, and leaves it as it came."""
     obj = {"apiVersion": case[0], "kind": case[1], "metadata": metadata, "spec": spec}
     before = copy.deepcopy(obj)
-    describe(obj)
+    read_job(obj)
     normalise(obj)
     defaulted(obj)
     assert obj == before
@@ -279,7 +279,7 @@ def test_malformed_objects_do_not_fail(case, spec, metadata):
 def test_spark_memory_is_the_jvms():
     """512m of the JVM are MiB, not thousandths of a byte."""
     obj = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "spec": CASES[14][2]}
-    resources = describe(obj).pod_sets[0].template["spec"]["containers"][0]["resources"]
+    resources = read_job(obj).pod_sets[0].template["spec"]["containers"][0]["resources"]
     assert resources["requests"] == {"cpu": "1", "memory": "512Mi"}
 
 
