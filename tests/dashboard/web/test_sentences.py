@@ -15,9 +15,9 @@ SPEAKERS = (
     "api/snapshot/workload.py",
     "cluster/workloads/admission_checks.py", "cluster/workloads/conditions.py", "cluster/workloads/events.py",
     "cluster/workloads/reserved.py", "cluster/workloads/pending_status.py", "cluster/decision_writer.py",
-    "cluster/jobs/actions.py", "cluster/jobs/groups.py", "cluster/jobs/parents.py", "cluster/jobs/pods_ready.py",
-    "jobs/finish.py", "dashboard/views/what_if.py", "dashboard/views/rows.py", "queue/forecast.py",
-    "api/shortage_sentence.py",
+    "cluster/jobs/actions.py", "cluster/jobs/groups.py", "cluster/jobs/parents.py",
+    "cluster/jobs/pods_ready_condition.py", "jobs/finish.py", "dashboard/views/what_if.py", "dashboard/views/rows.py",
+    "queue/forecast.py", "api/shortage_sentence.py",
 )  # fmt: skip
 REFUSERS = (
     "dashboard/views/simulate.py", "dashboard/views/what_if.py", "dashboard/web/answers.py", "dashboard/web/app.py",

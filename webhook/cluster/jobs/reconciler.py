@@ -30,7 +30,7 @@ from webhook.cluster.jobs.managed import (
     lost_job,
 )
 from webhook.cluster.jobs.parents import PodParents
-from webhook.cluster.jobs.pods_ready import readiness
+from webhook.cluster.jobs.pods_ready_condition import readiness
 from webhook.cluster.jobs.reclaim import to_reclaim
 from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of

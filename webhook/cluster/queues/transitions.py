@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.view import View
-from webhook.cluster.jobs.pods_ready import STARTED
+from webhook.cluster.jobs.pods_ready_condition import STARTED
 from webhook.cluster.jobs.start_stop import TOPOLOGY_GATE
 from webhook.cluster.queues.workload_metrics import WorkloadMetrics
 from webhook.cluster.workloads.conditions import PAST_EXECUTION_SECONDS, REPLACED, cluster_queue_of, run_time

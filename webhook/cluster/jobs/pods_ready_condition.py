@@ -1,4 +1,7 @@
-"""The condition `PodsReady` of a Workload, as its job's status has it; in Kueue's words. Pure."""
+"""The condition `PodsReady` of a Workload, as its job's status has it; in Kueue's words. Pure.
+
+The time-out and the back-off are rules, in `policies/queue/pods-ready`; `webhook/queue/cycle/evictions.py` evicts.
+"""
 
 from __future__ import annotations
 
