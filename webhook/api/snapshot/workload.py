@@ -15,7 +15,7 @@ from webhook.api.configuration.read import configuration_of
 from webhook.api.configuration.sections import QueueSettings, RequeuingTimestamp
 from webhook.api.crds import validity
 from webhook.api.job_to_workload import UNSUPPORTED
-from webhook.api.pod_limits import problem_of
+from webhook.api.limit_ranges import problem_of
 from webhook.api.requests import pod_requests, with_defaults
 from webhook.api.snapshot.quota import labelled, requirements, tolerations
 from webhook.api.snapshot.workload_times import deadline, readiness, run_time, true_conditions

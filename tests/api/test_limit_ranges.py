@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.api.pod_limits import problem_of
+from webhook.api.limit_ranges import problem_of
 
 
 def container(asked, most):

@@ -1,4 +1,7 @@
-"""Validates pods against their own limits and the namespace's LimitRanges: returns the first violation."""
+"""Validates pods against their own limits and the namespace's LimitRanges: returns the first violation.
+
+So the queue judges a Workload, in Kueue's words. What admission denies, and fills in, is `policies/limit-range`.
+"""
 
 from __future__ import annotations
 
