@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.small_cluster import JOB, in_virtual_time, job, queues, small_cluster
 from tests.patience import until
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.cluster.api.writer import NotLeading
+from webhook.cluster.api.leader_writer import NotLeading
 from webhook.cluster.background_writes import CONCURRENT_WRITES, BackgroundWrites
 from webhook.cluster.core.writes_in_flight import WritesInFlight
 from webhook.store.errors import Refused, Unavailable

@@ -15,8 +15,8 @@ from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import ADMISSION_CHECK, CLUSTER_QUEUE, FLAVOR, PARENTS, QUEUE_KINDS, TOPOLOGY, WORKLOAD
 from webhook.cluster.api.leader import Leader
+from webhook.cluster.api.leader_writer import LeaderWriter, NotLeading
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import OF_THE_CORE, matters_to_core

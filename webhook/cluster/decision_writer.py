@@ -17,7 +17,7 @@ from webhook.api import amounts
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.snapshot import slices
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from webhook.cluster.api.writer import NotLeading
+from webhook.cluster.api.leader_writer import NotLeading
 from webhook.cluster.background_writes import BackgroundWrites
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import asks_the_same

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import NODE
+from webhook.cluster.api.leader_writer import LeaderWriter, NotLeading
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.kube.conditions import conditions_of, with_condition
 from webhook.kube.fields import at
 from webhook.kube.gvk import POD

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter, NotLeading
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.steps import EPOCH
 from webhook.cluster.pace import Pass, in_slices
 from webhook.kube.condition_types import FINISHED, QUOTA_RESERVED

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from webhook.cluster.api.writer import NotLeading
+from webhook.cluster.api.leader_writer import NotLeading
 
 REPEAT_SECONDS: Final = 0.5
 """Seconds until the work is repeated without a change."""

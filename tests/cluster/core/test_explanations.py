@@ -12,8 +12,8 @@ from tests.queue.python_rules import KueueRules
 from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import QUEUE_KINDS, WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core import explanations

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from tests.cluster.small_cluster import CLOCKS, make_controller, queues
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
-from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.queue_core import QueueCore

@@ -12,7 +12,7 @@ from tests.dashboard.serving import cluster_queue, local_queue, workload
 from webhook.api.configuration.sections import Retention
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
-from webhook.cluster.api.writer import LeaderWriter, NotLeading
+from webhook.cluster.api.leader_writer import LeaderWriter, NotLeading
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.writes_in_flight import WritesInFlight

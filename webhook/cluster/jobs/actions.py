@@ -13,8 +13,8 @@ from webhook.api.snapshot.workload import GATE
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import finalizers, is_marked, let_go, marked
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, FLAVOR, WORKLOAD_CLASS
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.drafts import Drafts
 from webhook.cluster.jobs.managed import IS_GROUP
 from webhook.cluster.jobs.pod_actions import PodActions

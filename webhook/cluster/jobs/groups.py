@@ -12,8 +12,8 @@ from webhook.api.snapshot.slices import counts
 from webhook.api.snapshot.workload import GATE
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import NOT_COMPOSED, NOT_STARTED, Actions
 from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement, to_move
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs

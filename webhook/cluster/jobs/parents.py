@@ -13,8 +13,8 @@ from webhook.api.job_to_workload import shared_reference, workload_name
 from webhook.api.snapshot.workload import is_on_hold
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.actions import Actions
 from webhook.cluster.jobs.managed import GROUP_INDEX, IS_GROUP, OWNER_KIND, OWNER_NAME, JobKey, ManagedJobs
 from webhook.cluster.jobs.steps import JobStep, gone

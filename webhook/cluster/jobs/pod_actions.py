@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.api.job_to_workload import STOPPED
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import without
-from webhook.cluster.api.writer import LeaderWriter
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.jobs.start_stop import ungated
 from webhook.cluster.jobs.steps import TERMINATION, gone, went
 from webhook.jobs.job import Job

@@ -11,8 +11,8 @@ from webhook.api.snapshot.workload import reclaimed
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.finalizers import is_marked
 from webhook.cluster.api.kinds import MANAGED, WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter, NotLeading
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter, NotLeading
 from webhook.cluster.jobs.actions import Actions, gives_back
 from webhook.cluster.jobs.groups import PodGroups
 from webhook.cluster.jobs.managed import (

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.jobs.elastic import POD_SET, SLICE, annotation, is_gated, without_gate
 from webhook.jobs.finish import finish_of

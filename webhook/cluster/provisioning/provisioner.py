@@ -18,8 +18,8 @@ from webhook.api.snapshot.reader import MALFORMED
 from webhook.api.types.provisioning import ProvisioningRequestConfigSpec
 from webhook.cluster.api.event_recorder import EventRecorder
 from webhook.cluster.api.kinds import ADMISSION_CHECK, FLAVOR, PROVISIONING_CONFIG, PROVISIONING_REQUEST, WORKLOAD
+from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
-from webhook.cluster.api.writer import LeaderWriter
 from webhook.cluster.jobs.workqueue import AFTER_REFUSAL_SECONDS
 from webhook.cluster.pace import Slice
 from webhook.cluster.provisioning.answers import INACTIVE, NOT_NEEDED, answer, is_over, with_state
