@@ -31,8 +31,8 @@ from webhook.cluster.jobs.reconciler import Reconciler
 from webhook.cluster.jobs.workqueue import WorkQueue
 from webhook.cluster.provisioning.provisioner import Provisioner
 from webhook.cluster.queues.counts import WorkloadCounts
+from webhook.cluster.queues.queue_status_writer import QueueStatusWriter
 from webhook.cluster.queues.round_metrics import QueueMetrics
-from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.cluster.queues.transitions import Transitions
 from webhook.cluster.repeater import Repeater, waited
 from webhook.cluster.workloads.conditions import WAITING
@@ -99,7 +99,7 @@ class Controller:
             after, milliseconds = settings.force_delete_after, clocks.milliseconds
             self._recovery = FailureRecovery(view, self._writer, self._events, milliseconds, after)
         self._provisioner = Provisioner(view, self._writer, self._events)
-        self._status_writer = StatusWriter(context, report, core, self.counts)
+        self._status_writer = QueueStatusWriter(context, report, core, self.counts)
         self._telling = Repeater(self._tell, clocks.monotonic)
         self._telling_new = Repeater(self._upkeep.run_new, clocks.monotonic)
         self._publishing = Repeater(self._publish, clocks.monotonic)

@@ -38,7 +38,7 @@ _SHOWN: Final = frozenset(
 )
 
 
-class StatusWriter:
+class QueueStatusWriter:
     """Writes the status of queues, and the finalizers of what they use."""
 
     def __init__(self, context: ControllerContext, report: QueueMetrics, core: Core, counts: WorkloadCounts) -> None:

@@ -16,8 +16,8 @@ from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.queues.counts import WorkloadCounts
+from webhook.cluster.queues.queue_status_writer import QueueStatusWriter
 from webhook.cluster.queues.round_metrics import QueueMetrics
-from webhook.cluster.queues.status_writer import StatusWriter
 from webhook.kube.conditions import find
 from webhook.kube.gvk import gvk_of
 from webhook.policy.queue_rules.files import rules_named
@@ -42,7 +42,7 @@ class Stage:
         report = QueueMetrics(CollectorRegistry())
         clocks = Clocks(lambda: datetime.fromtimestamp(self.now / 1000, UTC), lambda: self.now / 1000)
         context = ControllerContext(self.view, writer, EventRecorder(self.store, clocks.now), clocks)
-        self.status_writer = StatusWriter(context, report, self.core, WorkloadCounts())
+        self.status_writer = QueueStatusWriter(context, report, self.core, WorkloadCounts())
 
     async def patch(self, gvk, name, *rest, **options):
         """Refuse the status of Cohorts, and of them alone."""
