@@ -1,6 +1,6 @@
 """Kueue's scheduling cycle over one cohort tree: nominate the head of each queue, order the heads, process each.
 
-`decide` repeats it in rounds. Nomination is in `nominate.py`, the order in `order.py`.
+`decide` repeats it in rounds. Nomination is in `nominate.py`, the order of heads in `order_of_heads.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from webhook.queue.cycle.nominate import Nomination, Nominator, facts, refuse
 from webhook.queue.cycle.not_admitted import keep_waiting, park_alone
-from webhook.queue.cycle.order import Callbacks, ordered
+from webhook.queue.cycle.order_of_heads import Callbacks, ordered
 from webhook.queue.cycle.ready_checks import checks_ready
 from webhook.queue.cycle.reservation import Reservation, begins
 from webhook.queue.cycle.round import Round
