@@ -12,7 +12,7 @@ from webhook import cel
 from webhook.admission.memory_facts import MemoryFacts
 from webhook.admission.pipeline import mutate, validate
 from webhook.cel.limits import POLICY_LIMIT
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET
+from webhook.policy.evaluation.failure_policy import OUT_OF_BUDGET
 
 POD = {
     "apiVersion": "v1",

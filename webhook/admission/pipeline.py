@@ -16,7 +16,7 @@ from webhook.jobs.normalise import normalise
 from webhook.jobs.read_job import queue_of, templates
 from webhook.kube.json_patch import Operation, apply, diff
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.invocation import configuration_error
+from webhook.policy.evaluation.failure_policy import configuration_error
 from webhook.policy.evaluation.mutate import mutate as run_mutating
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.evaluation.result import FAILURE_KEY, EvaluationResult

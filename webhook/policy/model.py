@@ -76,9 +76,10 @@ class Binding:
 class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy (then it has `mutations`), with its bindings.
 
-    `ignore_failure` is failurePolicy Ignore. `cost_limits` are those of all expressions on one object, and of one call:
-    the API server's, but where a policy is only tried. `expand`, `mode`, `skip_owned`, `skip_unmanaged`, `settings` and
-    `warning` come from annotations; `settings` are the variables that the queues' settings may give a value.
+    `ignore_failure` is failurePolicy Ignore (`evaluation/failure_policy.py`). `cost_limits` are those of all
+    expressions on one object, and of one call: the API server's, but where a policy is only tried. `expand`, `mode`,
+    `skip_owned`, `skip_unmanaged`, `settings` and `warning` come from annotations; `settings` are the variables that
+    the queues' settings may give a value.
     """
 
     name: str

@@ -14,7 +14,6 @@ from webhook.policy.expression import Expression, OutOfBudget, Values
 from webhook.policy.pod_templates import EvaluationTarget
 
 VARIABLES: Final = object_type(TYPE_NAME)
-OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 NO_AUTHORIZER: Final = (None, None)
 
 

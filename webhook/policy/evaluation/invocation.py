@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from webhook.cel.errors import Interrupted
 from webhook.documents import Path as Place
 from webhook.policy.dependencies.reads import Path
+from webhook.policy.evaluation.failure_policy import configuration_error
 from webhook.policy.evaluation.params import ParamError, params_of
 from webhook.policy.evaluation.result import Denial
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.facts import FactError, Unanswered
 from webhook.policy.matching.bound_policies import BoundPolicy
-from webhook.policy.model import Binding, Policy
 from webhook.policy.pod_templates import EvaluationTarget
-from webhook.policy.request import Request
-
-log = logging.getLogger(__name__)
 
 
 class Invocation:
@@ -48,7 +43,7 @@ class Invocation:
 def invocations(policies: Sequence[BoundPolicy], context: ReviewContext) -> Iterator[Invocation]:
     """Yield what is to be evaluated for a request, in the order of the policies' names.
 
-    A binding whose parameters cannot be had becomes a denial, unless the failure policy is Ignore.
+    A binding whose parameters cannot be had fails by the failurePolicy.
     """
     for bound in policies:
         policy = bound.policy
@@ -82,17 +77,3 @@ def _skipped(bound: BoundPolicy, context: ReviewContext) -> bool:
     except FactError as error:
         configuration_error(bound.policy, bound.binding, f"failed to configure policy: {error}", context)
     return True
-
-
-def configuration_error(policy: Policy, binding: Binding, message: str, context: ReviewContext) -> None:
-    """Deny because a policy or a binding cannot be used; nothing comes of it under failurePolicy Ignore."""
-    if not policy.ignore_failure:
-        context.result.denials.append(Denial(policy.name, binding.name, message))
-
-
-def unexpected(policy: Policy, error: BaseException, request: Request) -> str:
-    """Word an error that no expression may raise: a bug of ours, for the log, and this policy's failure alone."""
-    if not isinstance(error, Interrupted):
-        told = {"uid": request.uid, "policy": policy.name}
-        log.error("policy %s failed: this is a bug in Sluice", policy.name, exc_info=error, extra=told)
-    return f"the policy could not be evaluated: {error}"

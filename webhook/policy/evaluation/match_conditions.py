@@ -5,16 +5,16 @@ from __future__ import annotations
 from webhook.cel.budget import Budget
 from webhook.cel.errors import CelError
 from webhook.cel.limits import CONDITIONS_LIMIT
-from webhook.policy.evaluation.activation import NO_AUTHORIZER, OUT_OF_BUDGET, evaluate
+from webhook.policy.evaluation.activation import NO_AUTHORIZER, evaluate
+from webhook.policy.evaluation.failure_policy import ConditionsFailed
 from webhook.policy.evaluation.invocation import Invocation
-from webhook.policy.expression import OutOfBudget, Values
+from webhook.policy.expression import Values
 from webhook.policy.facts import Unanswered
-from webhook.policy.model import Policy
 from webhook.policy.pod_templates import EvaluationTarget
 
 
-def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | bool:
-    """Test the match conditions: False where the policy is to be skipped; a text is the errors, where none is false.
+def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> bool:
+    """Return whether the match conditions hold. Raises ConditionsFailed, where none is false, and OutOfBudget.
 
     Conditions see neither the Namespace nor variables.
     """
@@ -34,8 +34,6 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
             errors.append(f"expression '{condition.expression.text}' resulted in error: {error.message}")
             result.saw(policy, "matchConditions", i, "error")
             continue
-        except OutOfBudget:
-            return False if policy.ignore_failure else OUT_OF_BUDGET
         except Unanswered as unanswered:
             result.unknown.append(unanswered.question)
             return False
@@ -43,10 +41,6 @@ def conditions_hold(invocation: Invocation, target: EvaluationTarget) -> str | b
             result.saw(policy, "matchConditions", i, "true" if held is True else "false")
         if held is False:
             return False
-    return _of_errors(policy, errors) if errors else True
-
-
-def _of_errors(policy: Policy, errors: list[str]) -> str | bool:
-    if policy.ignore_failure:
-        return False
-    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+    if errors:
+        raise ConditionsFailed(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    return True

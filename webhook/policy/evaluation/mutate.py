@@ -13,8 +13,9 @@ from webhook.documents import Path as Place
 from webhook.jobs.normalise import normalise_template
 from webhook.kube.equality import same
 from webhook.policy.dependencies.reads import Path
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation
-from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
+from webhook.policy.evaluation.activation import Activation
+from webhook.policy.evaluation.failure_policy import OUT_OF_BUDGET, error_counts, failure_of
+from webhook.policy.evaluation.invocation import Invocation, invocations
 from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.review_context import ReviewContext
 from webhook.policy.expression import Expression, OutOfBudget, Values
@@ -75,16 +76,12 @@ def invoke(invocation: Invocation) -> None:
             continue
         left[target.path] = obj, bound.touches
         try:
-            held = conditions_hold(invocation, target) if policy.conditions else True
-            if held is True:
+            if not policy.conditions or conditions_hold(invocation, target):
                 left[target.path] = _carried_out(invocation, target, obj), bound.mutations_touch
-            elif held:
-                invocation.deny(target, held)
         except Unanswered as unanswered:
             invocation.result.unknown.append(unanswered.question)
         except (Exception, Interrupted) as error:
-            text = unexpected(policy, error, context.request)
-            if not policy.ignore_failure:
+            if text := failure_of(policy, error, context.request):
                 invocation.deny(target, text)
 
 
@@ -117,7 +114,7 @@ def _carried_out(invocation: Invocation, target: EvaluationTarget, obj: dict[str
 def _mutated(
     invocation: Invocation, target: EvaluationTarget, index: int, obj: dict[str, Any], last: Activation | None
 ) -> tuple[Activation, dict[str, Any]]:
-    """Return the object with one mutation applied; a failed one leaves it, and denies unless failurePolicy is Ignore.
+    """Return the object with one mutation applied; a failed one leaves it.
 
     Each mutation has a budget of its own. The activation of the `last` one, which goes on, has counted too much: where
     it runs out of budget a fresh one decides.
@@ -152,7 +149,7 @@ def _mutated(
             result.saw(policy, "mutations", index, "unchanged" if after is obj else "changed")
         return activation, after
     result.saw(policy, "mutations", index, "error")
-    if not policy.ignore_failure:
+    if error_counts(policy):
         invocation.deny(target, error, index=index)
     return activation, obj
 

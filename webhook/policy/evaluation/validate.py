@@ -10,8 +10,9 @@ from typing import Any, Final
 from webhook.cel.budget import Budget
 from webhook.cel.errors import CelError, Interrupted
 from webhook.cel.lib.go.strconv import json_text, to_bytes
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET, Activation, evaluate
-from webhook.policy.evaluation.invocation import Invocation, invocations, unexpected
+from webhook.policy.evaluation.activation import Activation, evaluate
+from webhook.policy.evaluation.failure_policy import OUT_OF_BUDGET, error_counts, failure_of
+from webhook.policy.evaluation.invocation import Invocation, invocations
 from webhook.policy.evaluation.match_conditions import conditions_hold
 from webhook.policy.evaluation.result import FAILURE_KEY, Denial
 from webhook.policy.evaluation.review_context import ReviewContext
@@ -42,30 +43,19 @@ def validate(policies: Sequence[BoundPolicy], context: ReviewContext) -> None:
             except Unanswered as unanswered:
                 context.result.unknown.append(unanswered.question)
             except (Exception, Interrupted) as error:
-                text = unexpected(invocation.policy, error, context.request)
-                if not invocation.policy.ignore_failure:
+                if text := failure_of(invocation.policy, error, context.request):
                     _failed(invocation, target, (0, text, ""))
     context.close()
 
 
 def _evaluate(invocation: Invocation, target: EvaluationTarget) -> None:
-    """Evaluate one policy on one target. Where a stage runs out of its budget, nothing else comes of the policy."""
+    """Evaluate one policy on one target. Raises ConditionsFailed, and OutOfBudget: then nothing else comes of it."""
     policy = invocation.policy
-    held = conditions_hold(invocation, target) if policy.conditions else True
-    if held is not True:
-        if held:
-            _failed(invocation, target, (0, held, ""))
+    if policy.conditions and not conditions_hold(invocation, target):
         return
     invocation.result.evaluated[policy.name] = None
-    try:
-        failures = _failures(invocation, target)
-        notes = (
-            _annotations(invocation, Activation(invocation, target, target.object)) if policy.audit_annotations else ()
-        )
-    except OutOfBudget:
-        if not policy.ignore_failure:
-            _failed(invocation, target, (0, OUT_OF_BUDGET, ""))
-        return
+    failures = _failures(invocation, target)
+    notes = _annotations(invocation, Activation(invocation, target, target.object)) if policy.audit_annotations else ()
     for failure in failures:
         _failed(invocation, target, failure)
     for note in notes:
@@ -92,7 +82,7 @@ def _failures(invocation: Invocation, target: EvaluationTarget) -> Sequence[Fail
     return [
         (i, message, validation.reason) if result is False else (i, str(result), "")
         for i, (result, message, validation) in enumerate(zip(results, messages, policy.validations, strict=True))
-        if result is False or (result is not True and not policy.ignore_failure)
+        if result is False or (result is not True and error_counts(policy))
     ]
 
 
@@ -175,7 +165,7 @@ def _annotations(invocation: Invocation, activation: Activation) -> list[Denial 
             value = activation.evaluate(annotation.expression)
         except CelError as error:
             result.saw(policy, "auditAnnotations", i, "error")
-            if not policy.ignore_failure:
+            if error_counts(policy):
                 text = f"expression '{annotation.expression.text}' resulted in error: {error.message}"
                 notes.append(Denial(policy.name, invocation.binding.name, text))
             continue

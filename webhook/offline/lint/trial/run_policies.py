@@ -27,7 +27,7 @@ from webhook.offline.lint.context import LintContext
 from webhook.offline.lint.trial.samples import SampleObject, large, samples
 from webhook.offline.lint.trial.time_limit import INTERRUPTED, POLICY_SECONDS, time_limit
 from webhook.policy.bundle import Bundle
-from webhook.policy.evaluation.activation import OUT_OF_BUDGET
+from webhook.policy.evaluation.failure_policy import OUT_OF_BUDGET
 from webhook.policy.match_resources import MatchResources
 from webhook.policy.model import Binding, Policy
 from webhook.policy.request import Request
