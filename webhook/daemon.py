@@ -161,7 +161,10 @@ class Daemon:
         log.info("serving on port %d, mode %s", self.port, self.config.mode)
 
     async def stop(self) -> None:
-        """Become not ready, finish what is in flight, let go of the lease, end every task."""
+        """Become not ready, finish what is in flight, let go of the lease, end every task.
+
+        `sluice serve` calls it on SIGTERM, and on Ctrl-C.
+        """
         self.health.draining = True
         if self._page is not None:
             await self._page.close()

@@ -1,7 +1,8 @@
 """Cohort trees: quota numbers per node, flavor and resource, and the arithmetic of usage along the tree.
 
 Quotas are kept in cells; usage is one flat list of ints per tree, so a what-if works on a copy of the list.
-The recursion is here; borrowing and lending limits are applied by `Rules.guaranteed`, `available` and `most`.
+The recursion is here; borrowing and lending limits are applied by `Rules.guaranteed`, `available` and `most`, whose
+formulas are rules: `capacity` in `policies/queue/kueue/policy.yaml`.
 """
 
 from __future__ import annotations
