@@ -42,7 +42,7 @@ class MemoryFacts:
         self._otherwise = otherwise
         self._scopes: Scopes | None = None
         self._given_settings = settings
-        self._settings: QueueSettings | None = None
+        self._settings: tuple[QueueSettings | None] | None = None
         self._managed: Managed | None = None
         self._stand_ins: dict[str, dict[str, Any]] = {}
         for obj in objects:
@@ -125,8 +125,8 @@ class MemoryFacts:
     def _configured(self) -> QueueSettings | None:
         if self._settings is None:
             found = settings_among(obj for kind in _SETTINGS for obj in self._objects.get(kind, {}).values())
-            self._settings = found or self._given_settings
-        return self._settings
+            self._settings = (found or self._given_settings,)
+        return self._settings[0]
 
     def owner(self, reference: dict[str, Any], namespace: str) -> dict[str, Any] | None:
         """Return the object with the uid of a reference; for an external kind, its `stand_in`."""
