@@ -1,7 +1,9 @@
 """The rule points: the questions that the engine asks, each answered by one expression of a QueuePolicy.
 
 The engine does the recursion over the tree, the search for flavors and the tournament; every condition, order and
-number in them comes from these rules. `webhook.policy.queue_rules` implements them by CEL expressions.
+number in them comes from these rules. `webhook.policy.queue_rules` implements them by CEL expressions; its `points.py`
+says where each stands in a file. Those of Kueue are in `policies/queue/kueue/policy.yaml`, those of its fair sharing in
+`policies/queue/kueue-fair/policy.yaml`.
 """
 
 from __future__ import annotations

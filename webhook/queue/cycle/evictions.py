@@ -1,6 +1,7 @@
 """Evictions that the `evict` rules ask for, of workloads that hold quota.
 
-The back-off of a workload that is evicted because its pods were not ready in time is computed here, by `requeue`.
+The back-off of a workload that is evicted because its pods were not ready in time is computed here, by `requeue`. Both
+rules are in `policies/queue/kueue/policy.yaml`; `policies/queue/pods-ready/policy.yaml` evicts such workloads.
 """
 
 from __future__ import annotations

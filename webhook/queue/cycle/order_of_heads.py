@@ -1,4 +1,8 @@
-"""The order in which the heads of different queues are processed: by the rules' keys, or by fair-sharing tournament."""
+"""The order in which the heads of different queues are processed: by the rules' keys, or by fair-sharing tournament.
+
+The keys are the rule `across` in `policies/queue/kueue/policy.yaml`; those of the tournament are `tournament` in
+`policies/queue/kueue-fair/policy.yaml`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The search for flavors: which flavor each pod set takes per resource group, and what that would need.
 
-The search is here; what is preferred, when it ends and whether victims are looked for are rules.
+The search is here; what is preferred, when it ends and whether victims are looked for are rules: `flavor.preference`,
+`flavor.stop` and `flavor.mayPreempt` in `policies/queue/kueue/policy.yaml`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The queue of one ClusterQueue: the workloads that hold its quota, and those that wait, in order, by class.
 
 Equivalent waiting workloads form one class (see `equivalence.py`): if its first does not fit, the whole class is parked
-in one step until something it depends on changes.
+in one step until something it depends on changes. The order is the rule `order` in `policies/queue/kueue/policy.yaml`,
+asked by `rank` in `state.py`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 As in Kueue, what LocalQueues used lately orders the candidates of one ClusterQueue, if it has an `admissionScope`;
 candidates of different ClusterQueues are compared without it.
+
+Who may be a victim is the rule `preempt.candidate` in `policies/queue/kueue/policy.yaml`. The order is `preempt.order`,
+there and, for fair sharing, in `policies/queue/kueue-fair/policy.yaml`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The classic search: the smallest set of victims, in the rules' order, so that a workload fits.
 
 Candidates are collected along the tree and removed in order from a copy of the usage until the workload fits; those
-that turn out to be unneeded are put back.
+that turn out to be unneeded are put back. Its rules are `preempt.attempts`, `preempt.reach` and
+`preempt.whileBorrowing` in `policies/queue/kueue/policy.yaml`.
 """
 
 from __future__ import annotations

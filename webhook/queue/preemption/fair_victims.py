@@ -1,7 +1,8 @@
 """The search under fair sharing: victims come from the subtree with the largest share, while the rules allow it.
 
 Shares are computed on a usage list that includes the preemptor's request; whether the request fits is tested on a
-second list without it.
+second list without it. Its rules are `preempt.reach`, `preempt.entitled` and `preempt.allowed` in
+`policies/queue/kueue-fair/policy.yaml`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Dominant resource shares of fair sharing, and the tournament that picks the next head by them.
 
-The recursion over the tree is here; the formula of a share and what is compared are rules.
+The recursion over the tree is here; the formula of a share and what is compared are rules: `share.ratio` and
+`share.value` in `policies/queue/kueue/policy.yaml`, `tournament` in `policies/queue/kueue-fair/policy.yaml`.
 """
 
 from __future__ import annotations
