@@ -1,18 +1,14 @@
 """What a command for a cluster says where it finds no credentials, or no API server."""
 
-import asyncio
 import os
 import socket
 import subprocess
 import sys
-from time import monotonic
 
 import pytest
 import yaml
 
 from webhook.cli import exits
-from webhook.cli.live.connection import PATIENT
-from webhook.cluster.api import client
 
 
 def told(tmp_path, **environment):
@@ -41,26 +37,6 @@ CONFIG = {
     "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
     "current-context": "x",
 }
-
-
-@pytest.mark.parametrize("named", ["option", "environment", "context"])
-def test_in_a_pod_the_cluster_that_is_named_is_meant(tmp_path, monkeypatch, named):
-    """A runner of a CI is a pod as well: its own cluster is not the one that a kubeconfig or a context names."""
-    (home := tmp_path / ".kube").mkdir()
-    (home / "config").write_text(yaml.safe_dump(CONFIG))
-    monkeypatch.setattr(client, "_in_cluster", lambda: True)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    if named == "environment":
-        monkeypatch.setenv("KUBECONFIG", str(home / "config"))
-    path, context = home / "config" if named == "option" else None, "x" if named == "context" else None
-
-    async def host():
-        connected = await client.Client.connect(path, context, PATIENT, monotonic)
-        await connected.close()
-        return connected.host
-
-    assert asyncio.run(host()) == "http://127.0.0.1:1"
 
 
 def test_an_api_server_that_does_not_answer_is_named(tmp_path):

@@ -371,11 +371,3 @@ def test_a_password_of_another_program_is_not_sent(tmp_path, monkeypatch):
 
     left_open(tmp_path, ask, WHOLE)
     assert found == [json.loads(LIST)]
-
-
-def test_an_unknown_context_is_told_with_those_that_there_are(tmp_path):
-    """As a user misspells it; what the library says names neither the option nor what could be meant."""
-    contexts = [{"name": name, "context": {"cluster": name, "user": name}} for name in ("prod", "test")]
-    (tmp_path / "config").write_text(documents.dump({"contexts": contexts, "current-context": "prod"}))
-    with pytest.raises(ValueError, match='has no context "prdo"; it has: prod, test'):
-        asyncio.run(Client.connect(tmp_path / "config", "prdo", Pace(), monotonic))

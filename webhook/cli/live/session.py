@@ -14,6 +14,7 @@ from webhook.api.crds.kinds import OLD
 from webhook.cli import exits
 from webhook.cli.option_types import LABEL
 from webhook.cluster.api.kinds import VERSIONS
+from webhook.cluster.api.kubeconfig import default_namespace
 from webhook.diagnostics import SourceError
 from webhook.kube.gvk import GroupVersionKind
 from webhook.kube.well_known import KUEUE
@@ -44,9 +45,8 @@ def ask(command: str, do: Callable[[Any], Awaitable[T]], kubeconfig: Path | None
 
 def namespace_of(kubeconfig: Path | None, context: str | None) -> str:
     """Return the namespace of the kubeconfig's context, as kubectl would use it; `default` where it names none."""
-    library = importlib.import_module("webhook.cluster.api.client")
     try:
-        return str(library.default_namespace(kubeconfig, context))
+        return default_namespace(kubeconfig, context)
     except (ValueError, OSError):
         return "default"  # what is wrong with the file is told when it is connected by
 

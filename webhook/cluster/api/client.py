@@ -1,13 +1,12 @@
 """HTTP client for the API server, and the only user of the Kubernetes client library.
 
-Credentials and TLS are the library's; requests are sent by path, so that any kind works, whether the library knows it
-or not. Error responses are raised as `StoreError`s.
+Credentials and TLS are the library's (the files are found by `kubeconfig.py`); requests are sent by path, so that any
+kind works, whether the library knows it or not. Error responses are raised as `StoreError`s.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -25,8 +24,7 @@ from kubernetes.aio import client as _client_module
 from kubernetes.aio import config as _config_module
 from kubernetes.aio.config.config_exception import ConfigException
 
-from webhook import documents
-from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.cluster.api.kubeconfig import files_of, means_own_cluster, read_with_context
 from webhook.store.errors import AlreadyExists, Conflict, Expired, NotFound, Refused, StoreError, Unavailable
 
 kubernetes_client: Any = _client_module  # the library has no types of its own
@@ -122,10 +120,7 @@ class Client:
         """
         configuration = kubernetes_client.Configuration()
         try:
-            if not (kubeconfig or context or os.environ.get("KUBECONFIG")) and _in_cluster():
-                kubernetes_config.load_incluster_config(configuration)
-            else:
-                await _load(_kubeconfigs(kubeconfig), context, configuration)
+            await _load(kubeconfig, context, configuration)
         except (ConfigException, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"cannot connect to a cluster: {error} (set KUBECONFIG, or --kubeconfig FILE)") from None
         return cls(configuration, pace, clock)
@@ -246,55 +241,19 @@ def _context(api: Any) -> ssl.SSLContext:
     return context
 
 
-def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
-    """Return the kubeconfig files that the library would read."""
-    if kubeconfig is not None:
-        return [kubeconfig]
-    named = [Path(p).expanduser() for p in os.environ.get("KUBECONFIG", "~/.kube/config").split(os.pathsep) if p]
-    return [path for path in named if path.is_file()]
-
-
-async def _load(files: list[Path], context: str | None, configuration: Any) -> None:
-    """Load credentials from a kubeconfig. If there are several, the library merges them."""
-    if not files:
-        raise ValueError(f"{os.environ.get('KUBECONFIG') or '~/.kube/config'} does not exist")
-    values = [_read(file) for file in files]
-    known = [str(entry.get("name")) for value in values for entry in value.get("contexts") or ()]
-    if values and context and context not in known:
-        raise ValueError(f'the kubeconfig has no context "{context}"; it has: {", ".join(known) or "none"}')
+async def _load(kubeconfig: Path | None, context: str | None, configuration: Any) -> None:
+    """Load the credentials. If there are several kubeconfig files, the library merges them."""
+    if means_own_cluster(kubeconfig, context):
+        kubernetes_config.load_incluster_config(configuration)
+        return
+    files = files_of(kubeconfig)
+    values = read_with_context(files, context)
     if len(values) != 1:
         await kubernetes_config.load_kube_config(None, context, configuration)
         return
     base = str(files[0].absolute().parent)
     loader = kubernetes_config.kube_config.KubeConfigLoader(values[0], context, config_base_path=base)
     await loader.load_and_set(configuration)
-
-
-def _read(kubeconfig: Path) -> dict[str, Any]:
-    """Read a kubeconfig with our own parser: the library's neither limits nesting nor reports the place of an error.
-
-    Raises ValueError with the place of the error, or OSError.
-    """
-    try:
-        parsed = documents.read(documents.decode(kubeconfig.read_bytes(), str(kubeconfig)), str(kubeconfig))
-        if len(parsed) != 1 or not isinstance(parsed[0].value, dict):
-            message = "not a kubeconfig file: expected one document with clusters, contexts and users"
-            raise SourceError([Diagnostic("INP001", Place(str(kubeconfig)), message)])
-    except SourceError as error:
-        raise ValueError(error.render()) from None
-    value: dict[str, Any] = parsed[0].value
-    return value
-
-
-def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
-    """Return the namespace of a kubeconfig's context, or `default`. Raises ValueError, OSError."""
-    for file in _kubeconfigs(kubeconfig):
-        values = _read(file)
-        wanted = context or values.get("current-context")
-        for entry in values.get("contexts") or ():
-            if entry.get("name") == wanted:
-                return str((entry.get("context") or {}).get("namespace") or "default")
-    return "default"
 
 
 class _TokenBucket:
@@ -394,7 +353,3 @@ def failure(status: int, headers: Mapping[str, str], data: bytes) -> StoreError:
         case 429 | 500 | 502 | 503 | 504:
             return Unavailable(message, _after(headers))
     return Refused(message, status)
-
-
-def _in_cluster() -> bool:
-    return Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists()
