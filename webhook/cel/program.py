@@ -12,7 +12,7 @@ from webhook.cel.budget import Budget
 from webhook.cel.check import checker, validators
 from webhook.cel.check.checker import Checked
 from webhook.cel.codegen import emitter, functions
-from webhook.cel.codegen.source import Unsupported
+from webhook.cel.codegen.source_writer import Unsupported
 from webhook.cel.cost import estimate
 from webhook.cel.env import Env
 from webhook.cel.errors import EXCEEDED, BudgetError, CelError, CompileError, EvalError, Issue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from webhook.cel.codegen import charges, list_calls, logic, runtime, selects
-from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
+from webhook.cel.codegen.source_writer import Code, SourceWriter, Unsupported
 from webhook.cel.function_types import Cost, Function, Overload
 from webhook.cel.interpreter import dispatch
 from webhook.cel.syntax import nodes

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webhook.cel.codegen.runtime import COMPARED_OFTEN, COMPARED_ONCE, JOINED_OFTEN, JOINED_ONCE
-from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
+from webhook.cel.codegen.source_writer import Code, SourceWriter, Unsupported
 from webhook.cel.function_types import Cost, Function, Overload
 from webhook.cel.interpreter import dispatch
 from webhook.cel.lib import costs

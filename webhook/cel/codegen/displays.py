@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from webhook.cel.codegen.source import Code, SourceWriter
+from webhook.cel.codegen.source_writer import Code, SourceWriter
 from webhook.cel.lib import costs
 from webhook.cel.messages import MESSAGES
 from webhook.cel.syntax.nodes import CreateList, CreateMap, CreateStruct, Field, Literal, Node

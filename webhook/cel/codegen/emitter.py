@@ -18,7 +18,7 @@ from webhook.cel.codegen import calls, charges, displays, folds, selects
 from webhook.cel.codegen.functions import Fast
 from webhook.cel.codegen.known import KnownFacts, asked
 from webhook.cel.codegen.runtime import boxes_plain
-from webhook.cel.codegen.source import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
+from webhook.cel.codegen.source_writer import MAX_DEPTH, MAX_HEIGHT, MAX_NODES, Code, Unsupported
 from webhook.cel.env import VARIABLES, Env
 from webhook.cel.errors import CelError
 from webhook.cel.interpreter.attributes import COST

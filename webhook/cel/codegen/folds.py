@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webhook.cel.codegen import charges, selects
-from webhook.cel.codegen.source import MAX_BLOCKS, Code, SourceWriter, Unsupported
+from webhook.cel.codegen.source_writer import MAX_BLOCKS, Code, SourceWriter, Unsupported
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, CreateList, Fold, Ident, Node
 from webhook.cel.types import BOOL, STRING, Type, TypeKind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.cel.codegen import selects
-from webhook.cel.codegen.source import Code, SourceWriter
+from webhook.cel.codegen.source_writer import Code, SourceWriter
 from webhook.cel.lib import costs
 from webhook.cel.types import Type
 

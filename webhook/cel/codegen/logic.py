@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webhook.cel.codegen.source import Code, SourceWriter
+from webhook.cel.codegen.source_writer import Code, SourceWriter
 from webhook.cel.syntax.nodes import Node
 from webhook.cel.types import BOOL
 

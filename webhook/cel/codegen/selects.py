@@ -11,7 +11,7 @@ from __future__ import annotations
 from webhook.cel.codegen import charges
 from webhook.cel.codegen.known import Fact, path
 from webhook.cel.codegen.runtime import LONG
-from webhook.cel.codegen.source import Code, SourceWriter, Unsupported
+from webhook.cel.codegen.source_writer import Code, SourceWriter, Unsupported
 from webhook.cel.syntax import nodes
 from webhook.cel.syntax.nodes import Call, Ident, Node, Select
 from webhook.cel.types import BOOL, DOUBLE, DYN, INT, STRING, Type, TypeKind, list_of, map_of
