@@ -9,7 +9,7 @@ from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.api.pending_message import condition_of
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import LOCAL_QUEUE, WORKLOAD, WORKLOAD_CLASS
-from webhook.cluster.workloads import pending_status, reserved
+from webhook.cluster.workloads import pending_status, reserved_status
 from webhook.cluster.workloads.pending_status import Around
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import GroupVersionKind
@@ -211,12 +211,12 @@ def held(state, **fields):
 def test_quota_that_waits_for_checks(around, expected):
     """It goes back where a queue is stopped or gone before the checks answer."""
     type_, reason, message = expected
-    row = find({"status": reserved.status_of(held("Pending"), around, NOW)}, type_)
+    row = find({"status": reserved_status.status_of(held("Pending"), around, NOW)}, type_)
     assert (row["status"], row["reason"], row["message"]) == ("False", reason, message)
 
 
 def test_one_whose_cluster_queue_is_gone_is_admitted_by_its_checks():
-    status = reserved.status_of(held("Ready"), Around(None, "cq"), NOW)
+    status = reserved_status.status_of(held("Ready"), Around(None, "cq"), NOW)
     assert find({"status": status}, "Admitted")["message"] == "The workload is admitted"
 
 

@@ -14,7 +14,7 @@ SPEAKERS = (
     "queue/flavors/request_plan.py", "queue/flavors/search.py", "queue/pending/queue.py", "queue/state.py",
     "api/snapshot/workload.py",
     "cluster/workloads/admission_checks.py", "cluster/workloads/conditions.py", "cluster/workloads/events.py",
-    "cluster/workloads/reserved.py", "cluster/workloads/pending_status.py", "cluster/decision_writer.py",
+    "cluster/workloads/reserved_status.py", "cluster/workloads/pending_status.py", "cluster/decision_writer.py",
     "cluster/jobs/actions.py", "cluster/jobs/groups.py", "cluster/jobs/parents.py",
     "cluster/jobs/pods_ready_condition.py", "jobs/finish.py", "dashboard/views/what_if.py", "dashboard/views/rows.py",
     "queue/forecast.py", "api/shortage_sentence.py",

@@ -2,6 +2,9 @@
 
 The second phase of admission (KEP 993): a Workload with quota is admitted when each check that its ClusterQueue
 requires for its flavors is Ready. Retry releases the quota, Rejected deactivates the Workload.
+
+Whether all are Ready is asked in `webhook/queue/cycle/ready_checks.py`; `conditions.py` has the condition `Admitted`. A
+check that is Rejected becomes a deactivation in `webhook/cluster/decision_writer.py`.
 """
 
 from __future__ import annotations

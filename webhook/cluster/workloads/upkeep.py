@@ -25,7 +25,7 @@ from webhook.cluster.controller_context import ControllerContext
 from webhook.cluster.core.changes import matters_to_core
 from webhook.cluster.core.protocol import Core
 from webhook.cluster.pace import CHUNK, SLICE_SECONDS, Slice, in_slices
-from webhook.cluster.workloads import pending_status, reserved
+from webhook.cluster.workloads import pending_status, reserved_status
 from webhook.cluster.workloads.affected import Cause, affected, every_workload
 from webhook.cluster.workloads.conditions import (
     EVALUATION,
@@ -243,7 +243,7 @@ class Upkeep:
                 await self._write(key, workload, checked(workload, target, self._writer.stamp()))
             return
         around = Around(self._local(workload), name, target)
-        await self._write(key, workload, reserved.status_of(workload, around, self._writer.stamp()))
+        await self._write(key, workload, reserved_status.status_of(workload, around, self._writer.stamp()))
 
     def _beyond_queues(self, key: str, workload: Object, queue: str) -> None:
         """Evict an admitted Workload that is inactive or over its time, although its ClusterQueue is gone."""
