@@ -30,7 +30,7 @@ from webhook.cluster.core.visibility import PendingWorkloads
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
-from webhook.cluster.webhooks.registered import Registered, Release
+from webhook.cluster.webhooks.keep_registered import Registered, Release
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import Config, PageMode, QueueMode, queue_settings
 from webhook.dashboard.page import Page

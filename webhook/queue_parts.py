@@ -18,9 +18,9 @@ from webhook.cluster.api.view import View
 from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.controller import Controller
-from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.opt_in import left_alone
 from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
+from webhook.cluster.core.view_gate import view_gate
 from webhook.cluster.failure_recovery import GATE
 from webhook.cluster.queues.names import QueueNames
 from webhook.cluster.queues.round_metrics import QueueMetrics

@@ -10,7 +10,7 @@ from typing import Final
 from webhook.certificates.secret import CertificateSecret
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
-from webhook.cluster.webhooks.registered import Registered
+from webhook.cluster.webhooks.keep_registered import Registered
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy_reload.reload import PolicyFiles
 from webhook.server.health import HealthCondition, Probe

@@ -12,7 +12,7 @@ from webhook.cli import exits
 from webhook.cli.commands.server.crds import crds
 from webhook.cli.commands.server.register import register
 from webhook.cluster.webhooks.configurations import CONFIGURATIONS, KEPT_BY_LEADER, MUTATING, SYSTEM, VALIDATING
-from webhook.cluster.webhooks.registered import Registered, Release
+from webhook.cluster.webhooks.keep_registered import Registered, Release
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.webhook_rules import registration as webhooks

@@ -10,9 +10,9 @@ import pytest
 from tests.daemon.serving import RULES, running
 from tests.patience import until
 from webhook.cel.program import Program
-from webhook.cluster.webhooks import registered as webhooks
+from webhook.cluster.webhooks import keep_registered as webhooks
 from webhook.cluster.webhooks.configurations import VALIDATING, Options, WebhookEndpoint, register
-from webhook.cluster.webhooks.registered import registered
+from webhook.cluster.webhooks.keep_registered import registered
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import QueueMode
 from webhook.diagnostics import SourceError

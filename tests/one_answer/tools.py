@@ -21,8 +21,8 @@ from webhook.admission.wire import answer, parse
 from webhook.api.configuration.read import is_configuration, settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cluster.api.param_kinds import ParamKinds
-from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.core.view_gate import view_gate
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.workloads.conditions import WAITING
 from webhook.documents import Document

@@ -98,7 +98,7 @@ _LIFE: Final = (
         "retention of finished and deactivated workloads",
         FeatureState.YES,
         "`workloads.afterFinished`, and `afterDeactivatedByKueue`, which deletes the job",
-        "tests/cluster/jobs/test_retention.py",
+        "tests/cluster/jobs/test_deactivated_retention.py",
     ),
     Feature(
         "recovery of pods stuck in termination",

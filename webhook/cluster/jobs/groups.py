@@ -15,10 +15,10 @@ from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.leader_writer import LeaderWriter
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.actions import NOT_COMPOSED, NOT_STARTED, Actions
+from webhook.cluster.jobs.deactivated_retention import kept_for
 from webhook.cluster.jobs.group_steps import GroupStep, by_pods, ended, group_step, places, replacement, to_move
 from webhook.cluster.jobs.managed import IS_GROUP, ManagedJobs
 from webhook.cluster.jobs.pods_ready_condition import told_of
-from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.start_stop import PlacementConflict
 from webhook.cluster.jobs.steps import JobStep, gone
 from webhook.cluster.jobs.workqueue import NEXT_LOOK_SECONDS, POLL

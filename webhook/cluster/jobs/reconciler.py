@@ -14,6 +14,7 @@ from webhook.cluster.api.kinds import MANAGED, WORKLOAD
 from webhook.cluster.api.leader_writer import LeaderWriter, NotLeading
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.actions import Actions, gives_back
+from webhook.cluster.jobs.deactivated_retention import kept_for
 from webhook.cluster.jobs.groups import PodGroups
 from webhook.cluster.jobs.managed import (
     LOST,
@@ -32,7 +33,6 @@ from webhook.cluster.jobs.managed import (
 from webhook.cluster.jobs.parents import PodParents
 from webhook.cluster.jobs.pods_ready_condition import readiness
 from webhook.cluster.jobs.reclaim import to_reclaim
-from webhook.cluster.jobs.retention import kept_for
 from webhook.cluster.jobs.slice_ungater import SliceUngater, chain_of
 from webhook.cluster.jobs.slices import Next, is_grown_ungated, slice_step
 from webhook.cluster.jobs.start_stop import is_bigger, is_changed, is_placed

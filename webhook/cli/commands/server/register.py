@@ -29,7 +29,7 @@ from webhook.cli.option_types import (
 from webhook.cluster.api.live_store import LiveStore
 from webhook.cluster.webhooks import configurations
 from webhook.cluster.webhooks.configurations import Options, WebhookEndpoint
-from webhook.cluster.webhooks.registered import registered
+from webhook.cluster.webhooks.keep_registered import registered
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import QueueMode
 from webhook.policy.loading.load_bundle import load_bundle

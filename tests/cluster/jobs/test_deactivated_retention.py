@@ -10,7 +10,7 @@ from tests.cluster.small_cluster import in_virtual_time, job, queues, small_clus
 from tests.cluster.workloads.test_admission_checks import checked
 from webhook.api.configuration.sections import QueueSettings, Retention
 from webhook.cluster.api.kinds import WORKLOAD
-from webhook.cluster.jobs.retention import kept_for
+from webhook.cluster.jobs.deactivated_retention import kept_for
 from webhook.kube.conditions import holds
 from webhook.store.errors import NotFound
 from webhook.store.objects import merge

@@ -19,7 +19,7 @@ from webhook.cluster.webhooks.configurations import (
     is_kept,
     register,
 )
-from webhook.cluster.webhooks.registered import Registered, Release, adapted, hooks_of, registered
+from webhook.cluster.webhooks.keep_registered import Registered, Release, adapted, hooks_of, registered
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.documents import read
 from webhook.policy.loading.assemble import assemble

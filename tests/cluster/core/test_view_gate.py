@@ -4,8 +4,8 @@ import asyncio
 
 from tests.cluster.small_cluster import CLOCKS, JOB, job, queues, small_cluster
 from tests.queue.load_rules import load_rules
-from webhook.cluster.core.gate import view_gate
 from webhook.cluster.core.queue_core import QueueCore
+from webhook.cluster.core.view_gate import view_gate
 from webhook.jobs.read_job import read_job
 from webhook.policy.queue_rules.files import rules_named
 from webhook.store.objects import merge
