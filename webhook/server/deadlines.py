@@ -4,6 +4,8 @@ Some of what an expression does is free by the cost model (`x in list` of an unt
 could keep the one thread that answers busy for hours. A timer of the process's own processor time interrupts it: the
 expression fails, as one does in the API server whose request's deadline has passed, and the policy's failurePolicy
 decides. Nothing is asked of a review that is quick.
+
+The time by the clock is given by `seconds_left` and kept in `routes/admission.py`, where a review waits for facts.
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 
 Each port has bounds of its own, so that the clients of one cannot take the places of another's; the sums over the ports
 are the bounds of the process.
+
+Where they are enforced:
+
+- `app.py`: `reviews`.
+- `body.py`: `body`, `body_seconds`, `small`.
+- `connection.py`: `head_seconds`, `stuck_seconds`, `unread`, `connections`, `large_bodies`, `all_unread`. It hands
+  `line`, `headers`, `idle_seconds`, `linger` and `read` to aiohttp.
+- `listener.py`: `grace`; it also cuts off connections that are behind their `head_seconds` or `stuck_seconds`.
+- `routes/admission.py`: `seconds`, by what `deadlines.py` makes of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`/convert`: ConversionReview in and out, for the served versions of the queue's objects."""
+"""`/convert`: ConversionReview in and out, for the served versions of the queue's objects.
+
+What converts is `conversion_review` in `webhook/api/conversion/convert.py`; `webhook/daemon.py` hands it in.
+"""
 
 from __future__ import annotations
 
