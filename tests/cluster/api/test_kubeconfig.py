@@ -1,6 +1,7 @@
 """Which cluster a kubeconfig, a context and a pod's service account mean."""
 
 import asyncio
+import re
 from time import monotonic
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from webhook import documents
 from webhook.cluster.api import kubeconfig
 from webhook.cluster.api.client import Client, Pace
-from webhook.cluster.api.kubeconfig import means_own_cluster
+from webhook.cluster.api.kubeconfig import default_namespace, means_own_cluster, read_with_context
 
 CONFIG = {
     "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
@@ -57,3 +58,30 @@ def test_an_unknown_context_is_told_with_those_that_there_are(tmp_path):
     (tmp_path / "config").write_text(documents.dump({"contexts": contexts, "current-context": "prod"}))
     with pytest.raises(ValueError, match='has no context "prdo"; it has: prod, test'):
         asyncio.run(Client.connect(tmp_path / "config", "prdo", Pace(), monotonic))
+
+
+MISTAKES = {
+    "contexts: [a, b]": '1:12: error[INP001]: "contexts[0]" is not an object',
+    "contexts: 5": '1:11: error[INP001]: "contexts" is not a list',
+    "contexts: {a: 1}": '1:11: error[INP001]: "contexts" is not a list',
+    "contexts: [{name: x, context: y}]": '1:31: error[INP001]: "contexts[0].context" is not an object',
+    "clusters:\n- name: c\n  cluster: [1]": '3:12: error[INP001]: "clusters[0].cluster" is not an object',
+    "users: [q]": '1:9: error[INP001]: "users[0]" is not an object',
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_what_is_no_kubeconfig_is_refused_with_its_place(tmp_path, text):
+    """The library says only what Python says of it, and the namespace of a context was asked of any text."""
+    file = tmp_path / "config"
+    file.write_text(text)
+    for ask in (lambda: default_namespace(file, "x"), lambda: read_with_context([file], None)):
+        with pytest.raises(ValueError, match=re.escape(f"{file}:{MISTAKES[text]}")):
+            ask()
+
+
+@pytest.mark.parametrize("text", ["contexts:\nclusters:\nusers:", "contexts: [{name: x, context: }]", "kind: Config"])
+def test_what_is_empty_names_no_namespace(tmp_path, text):
+    """As a kubeconfig has it whose last context was deleted."""
+    (tmp_path / "config").write_text(text)
+    assert default_namespace(tmp_path / "config", "x") == "default"

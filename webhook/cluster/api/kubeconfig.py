@@ -6,15 +6,18 @@ In a pod the cluster of its service account is meant, unless a kubeconfig or a c
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
+from webhook.documents import Document
 
 TOKEN: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 """The token of a pod's service account."""
+SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
+"""The lists of a kubeconfig, and what each of their entries has beside its name."""
 
 
 def means_own_cluster(kubeconfig: Path | None, context: str | None) -> bool:
@@ -62,7 +65,24 @@ def _read(file: Path) -> dict[str, Any]:
         if len(parsed) != 1 or not isinstance(parsed[0].value, dict):
             message = "not a kubeconfig file: expected one document with clusters, contexts and users"
             raise SourceError([Diagnostic("INP001", Place(str(file)), message)])
+        if mistakes := list(_mistakes(parsed[0])):
+            raise SourceError(mistakes)
     except SourceError as error:
         raise ValueError(error.render()) from None
     value: dict[str, Any] = parsed[0].value
     return value
+
+
+def _mistakes(document: Document) -> Iterator[Diagnostic]:
+    """Yield what the library would stumble over: it says only what Python says of it."""
+    for section, entry in SECTIONS.items():
+        rows = document.at((section,)) or []
+        if not isinstance(rows, list):
+            yield document.diagnostic("INP001", (section,), f'"{section}" is not a list')
+            continue
+        for i, row in enumerate(rows):
+            if not isinstance(row, dict):
+                yield document.diagnostic("INP001", (section, i), f'"{section}[{i}]" is not an object')
+            elif not isinstance(row.get(entry) or {}, dict):
+                where = f"{section}[{i}].{entry}"
+                yield document.diagnostic("INP001", (section, i, entry), f'"{where}" is not an object')
