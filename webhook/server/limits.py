@@ -66,7 +66,7 @@ WEBHOOK: Final = Limits()
 STATE: Final = Limits(connections=128, unread=64 * KIB, all_unread=2 * MIB, large_bodies=0)
 VISIBILITY: Final = Limits(connections=256, unread=64 * KIB, all_unread=4 * MIB, large_bodies=0)
 PAGE: Final = Limits(
-    body=32 * KIB, small=32 * KIB, unread=128 * KIB, connections=512, reviews=64, large_bodies=0, all_unread=8 * MIB,
+    body=32 * KIB, small=32 * KIB, unread=128 * KIB, connections=512, large_bodies=0, all_unread=8 * MIB,
     grace=5.0,
 )  # fmt: skip
 """The page's bodies are tokens."""
