@@ -47,6 +47,7 @@ def test_all_mistakes_are_told_at_once():
     ("text", "code", "message"),
     [
         ("a: 1", "LOAD002", "apiVersion and kind are required"),
+        (validating("true").replace("kind: V", "knid: V", 1), "LOAD002", 'did you mean "kind"?'),
         (validating("true").replace("k8s.io/v1\n", "k8s.io/v3\n"), "LOAD003", 'version "v3"'),
         (
             validating("true") + validating("true"),

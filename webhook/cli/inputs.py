@@ -13,8 +13,9 @@ import orjson
 from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
-from webhook.offline.files import Files, is_object, json_values, read_files, read_stream, text_of
+from webhook.offline.files import Files, json_values, read_files, read_stream, text_of
 from webhook.policy.loading.list_items import entries, objects_in
+from webhook.policy.loading.no_object import is_object, no_object
 
 STDIN: Final = "<stdin>"
 QUEUE_KINDS: Final = "cq,lq,rf,cohorts,ac,workloadpriorityclasses,ns"
@@ -22,7 +23,6 @@ QUEUE_KINDS: Final = "cq,lq,rf,cohorts,ac,workloadpriorityclasses,ns"
 AROUND_KINDS: Final = "limitranges,priorityclasses,runtimeclasses"
 """The kinds of other objects that decide on a job's requests and priority."""
 _MAX_PEM: Final = 2**20
-_NO_OBJECT: Final = "not a Kubernetes object: apiVersion, kind and a metadata map are required"
 
 
 def standard_input() -> Files:
@@ -136,7 +136,7 @@ def manifests(name: str | Path) -> list[dict[str, Any]]:
 
 def _objects(documents: Iterable[Document], errors: Iterable[Diagnostic]) -> list[dict[str, Any]]:
     found = [entry for whole in documents for entry in entries(whole)]
-    wrong = [d.diagnostic("LOAD002", (), _NO_OBJECT) for d in found if not is_object(d.value)]
+    wrong = [no_object(document) for document in found if not is_object(document.value)]
     if told := (*errors, *wrong):
         raise SourceError(told)
     return [document.value for document in found]

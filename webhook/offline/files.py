@@ -20,6 +20,7 @@ from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.load_bundle import SUFFIXES
+from webhook.policy.loading.no_object import is_object
 
 MAX_BYTES: Final = 64 * 2**20
 """A file above this is refused: no file of objects that a person looks after comes near it."""
@@ -186,13 +187,6 @@ def _has_key_twice(text: str) -> bool:
 def objects_of(read: Iterable[Document]) -> list[dict[str, Any]]:
     """Return the Kubernetes objects of documents, those of Lists one by one; other documents are left out."""
     return [entry.value for whole in read for entry in entries(whole) if is_object(entry.value)]
-
-
-def is_object(value: Any) -> bool:
-    """Return whether a value has what every Kubernetes object has: apiVersion, kind, and metadata, if any, as a map."""
-    if not isinstance(value, dict) or not isinstance(value.get("metadata") or {}, dict):
-        return False
-    return all(isinstance(value.get(field), str) and value[field] for field in ("apiVersion", "kind"))
 
 
 def shown(path: Path, root: Path | None) -> str:

@@ -15,11 +15,11 @@ from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
-from webhook.offline.files import is_object
 from webhook.offline.lint.context import context_of
 from webhook.offline.lint.rules.document_fields import wrong_type
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.no_object import is_object, no_object
 
 _FAILURES: Final = (TypeError, ValueError, AttributeError, LookupError, OverflowError)
 
@@ -50,7 +50,7 @@ def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
 
 def _unreadable(document: Document) -> Iterator[Diagnostic]:
     if not is_object(document.value):
-        yield document.diagnostic("LOAD002", (), "not a Kubernetes object: apiVersion and kind are required")
+        yield no_object(document)
         return
     try:
         snapshot(cluster_of([document.value]).objects)

@@ -264,3 +264,19 @@ def test_shipped_policies_count_for_rules_by_user(run, configuration, paths, cod
     found = json.loads(done.stdout)["findings"]
     assert {row["code"] for row in found} == codes
     assert all("sluice.dev/job-user" in row["hint"] for row in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "code"),
+    [
+        ("apiVersion: v1\nkimd: Namespace\nmetadata: {name: team-a}\n", "error[LOAD002]", exits.FAILED),
+        ("- a\n- b\n", "warning[LOAD002]", exits.PASSED),
+    ],
+)
+def test_what_is_no_object_is_told(run, text, told, code):
+    """A misspelt `kind` is an error, as where policies are loaded; what may be another tool's is a warning."""
+    Path("namespace.yaml").write_text(text)
+    done = run("namespace.yaml")
+    assert (told in done.stdout, done.exit_code) == (True, code), done.stdout
+    assert run("namespace.yaml", "--library").exit_code == code
+    assert run("namespace.yaml", "--strict").exit_code == exits.FAILED

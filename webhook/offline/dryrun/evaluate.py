@@ -22,6 +22,7 @@ from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, re
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.no_object import no_object
 from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 from webhook.policy.request import Request
 
@@ -55,9 +56,7 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
     for document in (entry for whole in documents for entry in entries(whole)):
         value = document.value
         if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
-            wrong.append(
-                document.diagnostic("LOAD002", (), "not a Kubernetes object: apiVersion and kind are required")
-            )
+            wrong.append(no_object(document))
         elif value["kind"] == _REVIEW:
             try:
                 found.append(_review_input(document))

@@ -16,6 +16,7 @@ from webhook.policy.bundle import Bundle
 from webhook.policy.loading import policy_kinds
 from webhook.policy.loading.compile import compile_binding, compile_policy
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.no_object import is_object, no_object
 from webhook.policy.loading.shapes import check
 from webhook.policy.match_resources import MatchResources
 from webhook.policy.matching.exceptions import PolicyException, read_date
@@ -58,11 +59,8 @@ def assembled(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
 def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
     """Take one document in; gives what is wrong with it."""
     value = document.value
-    if not isinstance(value, dict) or not all(_is_word(value.get(field)) for field in ("apiVersion", "kind")):
-        yield document.diagnostic("LOAD002", (), "not a Kubernetes object: apiVersion and kind are required")
-        return
-    if not isinstance(value.get("metadata") or {}, dict):
-        yield document.diagnostic("LOAD002", ("metadata",), "metadata must be a map with a name")
+    if not is_object(value):
+        yield no_object(document)
         return
     gvk = gvk_of(value)
     if gvk.group == SLUICE:
@@ -72,10 +70,6 @@ def _sort(document: Document, parts: Parts) -> Iterator[Diagnostic]:
     else:
         parts.objects.append(normalise(value))
         parts.values.append(value)
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
 
 
 def _registered(document: Document, gvk: GroupVersionKind, parts: Parts) -> Iterator[Diagnostic]:

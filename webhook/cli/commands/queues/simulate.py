@@ -23,11 +23,12 @@ from webhook.cli.option_types import FILE, TEXT, THERE, TIME, Made, Read, files_
 from webhook.cli.repository import Repository, queue_rules, repository
 from webhook.diagnostics import SourceError
 from webhook.documents import read
-from webhook.offline.files import is_object, read_files, text_of
+from webhook.offline.files import read_files, text_of
 from webhook.offline.plan.objects import cluster_of
 from webhook.offline.plan.rule_sets import title
 from webhook.offline.reports.simulation import document, tables
 from webhook.offline.unreadable_objects import readable
+from webhook.policy.loading.no_object import is_object
 from webhook.queue.model import Snapshot
 from webhook.simulate import simulation as virtual
 from webhook.simulate.generate import generate

@@ -10,6 +10,7 @@ from webhook.documents import Document
 from webhook.kube.gvk import gvk_of
 from webhook.kube.well_known import SLUICE
 from webhook.offline.lint.hints import with_hint
+from webhook.offline.lint.reading.no_objects import no_objects
 from webhook.offline.suite.suite_file import SHAPE
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.assemble import assembled
@@ -22,15 +23,16 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
 
     QueuePolicies are compiled, each over what it extends. Suites and Kueue's Configurations are checked for their
-    fields. Documents that are no Kubernetes objects are left alone: a repository holds other YAML, too.
+    fields.
     """
+    documents = tuple(documents)
     found = [d for whole in documents for d in entries(whole) if _is_object(d)]
     suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == SLUICE]
     told = [finding for suite in suites for finding in check(suite, SHAPE)]
     bundle, wrong = assembled(found)
     wrong += mistakes_in(bundle.queue_policies)
     told += [mistake for document in found for mistake in configuration.mistakes_in(document)]
-    return bundle, [*told, *(with_hint(finding, found) for finding in wrong)]
+    return bundle, [*no_objects(documents), *told, *(with_hint(finding, found) for finding in wrong)]
 
 
 def wrong_with(document: Document) -> list[Diagnostic]:
