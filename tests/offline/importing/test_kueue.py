@@ -1,6 +1,7 @@
 """`sluice import kueue`: the repository decides as the Kueue it was made from, and tells what it cannot carry."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from webhook.cli.commands.policies.lint import lint_command
 from webhook.cli.commands.policies.test import test as suites_command
 from webhook.cli.commands.queues.plan import plan
 from webhook.config import load
+from webhook.diagnostics import SourceError
 from webhook.documents import Document
+from webhook.offline.importing.kueue import from_kueue
 
 FLAVOR = (
     "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {name: a100, uid: u-1, resourceVersion: '7'}\n"
@@ -298,6 +301,55 @@ def test_a_field_of_a_wrong_type_is_told_at_its_place(field, wrong):
     done = invoke(import_command, "kueue", "kueue.yaml")
     assert done.exit_code == exits.BAD_INPUT, done.output
     assert "kueue.yaml:" in done.stderr
+
+
+WRONG_VALUES = [
+    ("nominalQuota: 4", "nominalQuota: abc", "QUE007", "a number with a suffix such as m, k, Ki, Mi or Gi"),
+    ("nominalQuota: 4", "nominalQuota: -4", "QUE007", "write 0 or more"),
+    ("nominalQuota: 4", "nominalQuota: [4]", "SCH002", "a number with a suffix"),
+    ("[nvidia.com/gpu]", "[nvidia.com/gpus]", "QUE005", 'did you mean "nvidia.com/gpus"?'),
+    ("reclaimWithinCohort: Any", "reclaimWithinCohort: any", "SCH004", 'write "Any"'),
+    ("withinClusterQueue: LowerPriority", "withinClusterQueue: Lower", "SCH004", "one of LowerOrNewerEqualPriority, "),
+    (
+        "preemption: {",
+        "flavorFungibility: {whenCanBorrow: [Borrow]}\n  preemption: {",
+        "SCH002",
+        "is a list, expected a string",
+    ),
+    ("namespaceSelector: {}", "stopPolicy: Holdd\n  namespaceSelector: {}", "SCH004", 'did you mean "Hold"?'),
+    ("namespaceSelector: {}", "namespaceSelector: {matchLabels: {a: 1}}", "SCH002", 'write "1"'),
+]
+"""What stands in the objects, a value that no cluster stores in its place, the code and the way out."""
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+@pytest.mark.parametrize(("right", "wrong", "code", "way"), WRONG_VALUES)
+def test_a_wrong_value_is_refused_at_its_place(version, right, wrong, code, way):
+    """The repository with it could not be used: nothing is written."""
+    text = objects().replace(right, wrong, 1)
+    if version == "v1beta2":
+        text = text.replace("v1beta1", version).replace("cohort: all", "cohortName: all").replace("[Borrow]", "[Try]")
+    Path("kueue.yaml").write_text(text)
+    done = invoke(import_command, "kueue", "kueue.yaml", "--to", "made")
+    assert done.exit_code == exits.BAD_INPUT, done.output
+    first = done.stderr.partition("\n")[0]
+    assert re.match(rf"kueue\.yaml:\d+:\d+: error\[{code}\]: ", first), first
+    assert way in done.stderr
+    assert [path.name for path in Path().iterdir()] == ["kueue.yaml"]
+
+
+def test_a_wrong_value_of_a_live_cluster_is_told_with_its_object():
+    """It has no file and line."""
+    (_, *found) = documents.read(objects().replace("nominalQuota: 4", "nominalQuota: abc", 1))
+    with pytest.raises(SourceError, match=r'^the cluster: error\[QUE007\]: ClusterQueue "red": nominalQuota is not a'):
+        from_kueue(Document(document.value, "the cluster") for document in found)
+
+
+def test_a_part_of_a_device_goes_over():
+    """Kueue takes 7.5 GPUs and counts 8, and `sluice lint --fix` writes the 8."""
+    Path("kueue.yaml").write_text(objects().replace("nominalQuota: 4", "nominalQuota: 7500m"))
+    assert invoke(import_command, "kueue", "kueue.yaml", "--to", "made").exit_code == exits.PASSED
+    assert invoke(lint_command, "made/cluster", "--fix").exit_code == exits.PASSED
 
 
 def test_a_local_queue_without_a_namespace_is_in_the_default_one(monkeypatch):

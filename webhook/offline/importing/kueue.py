@@ -19,6 +19,7 @@ from webhook.diagnostics import SourceError
 from webhook.documents import Document
 from webhook.kube.well_known import KUEUE
 from webhook.offline.importing.imported import Fate, ImportNote, Object
+from webhook.offline.importing.kueue_values import wrong_values
 from webhook.policy.queue_rules.configured import FAIR
 from webhook.policy.queue_rules.configured import KUEUE as CLASSIC
 
@@ -101,7 +102,7 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
     """Read a set-up: objects of Kueue, its ConfigMap or Configuration; other objects are passed over.
 
     The last Configuration counts, one in a ConfigMap where no other is, as for all commands (`settings_among`).
-    Raises SourceError where a field of the Configuration is wrong.
+    Raises SourceError where a field of the Configuration is wrong, or a value that no cluster stores.
     """
     kept: dict[tuple[str, str, str], tuple[Document, Object]] = {}
     settings, configuration = None, None
@@ -118,6 +119,8 @@ def from_kueue(given: Iterable[Document]) -> KueueSetup:
             kept[obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = document, obj
     wanted = {namespace for kind, namespace, _ in kept if kind == "LocalQueue"}
     kept = {key: value for key, value in kept.items() if (space := _space(*key)) is None or space in wanted}
+    if wrong := list(wrong_values(document for document, _ in kept.values())):
+        raise SourceError(wrong)
     for document, obj in kept.values():
         told += _unsupported(document, obj)
     files = _by_file(obj for _, obj in kept.values())
@@ -144,7 +147,7 @@ def _key(obj: Object) -> tuple[str, str]:
 
 
 def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
-    """Return an object that goes over as it is written to a file; None for any other."""
+    """Return an object that goes over as it is written to a file; None for any other. Raises SourceError."""
     value, kind = document.value, document.at(("kind",))
     group, _, version = str(document.at(("apiVersion",)) or "").rpartition("/")
     name = document.at(("metadata", "name"))
@@ -156,6 +159,8 @@ def _cleaned(document: Document, told: list[ImportNote]) -> Object | None:
         try:
             value = as_stored(value)
         except (ConversionError, TypeError, AttributeError, ValueError, LookupError) as error:
+            if wrong := list(wrong_values([document])):
+                raise SourceError(wrong) from None
             told.append(ImportNote(document.place(), Fate.LEFT_OUT, f"{kind} {name}", str(error)))
             return None
         if value["apiVersion"] != f"{KUEUE}/{STORED}":
