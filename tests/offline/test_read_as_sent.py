@@ -49,6 +49,12 @@ ROWS = {
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {x: null}}}",
         "object.metadata.labels['x'] == ''",
     ),
+    "a null of a custom kind": (
+        "{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: a, annotations: null, labels: {x: null}},"
+        " spec: {runPolicy: null, pytorchReplicaSpecs: {Worker: {replicas: null, template: {}}}}}",
+        "!has(object.spec.runPolicy) && !has(object.spec.pytorchReplicaSpecs.Worker.replicas)"
+        " && !has(object.metadata.annotations) && object.metadata.labels['x'] == ''",
+    ),
     "a number that is a quantity": (
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: "
         "[{name: c, image: i, resources: {limits: {cpu: 2}}}]}}",

@@ -1,6 +1,7 @@
 """Drops the nulls of pod templates: a template stands for a Pod, and a Pod has none, as Go reads null as no value.
 
-The API server does so for built-in kinds, and keeps the nulls of a CRD's. Policies ask what is there.
+The API server does so for built-in kinds and for the fields that a CRD describes, and keeps the nulls of templates that
+a CRD does not describe. Policies ask what is there.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from webhook.admission.wire import API_VERSION, parse
 from webhook.api.conversion.convert import ConversionError, as_stored
 from webhook.api.scopes import Scopes
 from webhook.jobs.kinds import KINDS, kind_of
+from webhook.jobs.nulls import without_nulls
 from webhook.kube.gvk import NAMESPACE, GroupVersionKind, gvk_of
+from webhook.kube.schemas import is_built_in
 from webhook.kube.typed.defaulted import defaulted
 from webhook.kube.typed.from_objects import Listed, nothing
 from webhook.kube.typed.plugins import admitted
@@ -20,6 +22,7 @@ from webhook.policy.facts import Facts
 from webhook.policy.request import Request
 
 Object = dict[str, Any]
+_TEXTS: Final = ("labels", "annotations")
 _IRREGULAR: Final = {"Endpoints": "endpoints"}
 
 
@@ -97,7 +100,20 @@ def received(obj: Object, resources: ResourceScopes, sender: Sender, number: int
     found = {**obj, "metadata": metadata}
     with suppress(ConversionError):  # a malformed one stays as it is, and its fields are told
         found = as_stored(found)
-    return admitted(defaulted(found), resources.listed)
+    found = defaulted(found) if is_built_in(gvk_of(found)) else _without_nulls(found)
+    return admitted(found, resources.listed)
+
+
+def _without_nulls(obj: Object) -> Object:
+    """Return an object of a custom kind as the API server reads it: it drops a field that is null and has no default.
+
+    The schemas of the kinds with fields that may be null are not known here; a label that is null is empty.
+    """
+    found = without_nulls(obj)
+    metadata = found["metadata"]
+    maps = {key: metadata[key] for key in _TEXTS if isinstance(metadata.get(key), dict)}
+    read = {key: {k: "" if v is None else v for k, v in values.items()} for key, values in maps.items()}
+    return {**found, "metadata": {**metadata, **read}} if read else found
 
 
 def listed_in(facts: Facts) -> Listed:
