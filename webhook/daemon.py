@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import socket
@@ -33,8 +34,6 @@ from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.webhooks.keep_registered import Registered, Release
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import Config, PageMode, QueueMode, queue_settings
-from webhook.dashboard.page import Page
-from webhook.dashboard.sources import Sources
 from webhook.journal.journal import Decider
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.facts import Check, Decision
@@ -61,6 +60,7 @@ from webhook.tls.folder import Folder
 from webhook.tls.serving_certificate import ServingCertificate, trust
 
 if TYPE_CHECKING:
+    from webhook.dashboard.page import Page  # see `_make_page`
     from webhook.telemetry import Traces  # its libraries are an extra
 
 log = logging.getLogger(__name__)
@@ -207,9 +207,13 @@ class Daemon:
         return self._leader is None or self._leader.leads
 
     def _make_page(self) -> Page:
-        """Make the page, and let it hear of reviews; where no queues run here it shows the policies alone."""
+        """Make the page, and let it hear of reviews; where no queues run here it shows the policies alone.
+
+        Its modules take 2 MiB and are imported only here.
+        """
+        dashboard = importlib.import_module("webhook.dashboard.page")
         config, controller, clocks = self.config, self.controller, self._clocks
-        sources = Sources(
+        sources = dashboard.Sources(
             core=self.core or self._compared or QueueCore(self.policies.current.rules),
             view=self.view,
             counts=controller.counts if controller is not None else WorkloadCounts(),
@@ -224,7 +228,9 @@ class Daemon:
             times=self._measures.times,
         )
         login, here = config.ui is PageMode.LOGIN, host_and_port(config.ui_listen)[0] in LOOPBACK
-        page = Page(sources, clocks.monotonic, login=login, plain=here and not login, counts=controller is None)
+        page: Page = dashboard.Page(
+            sources, clocks.monotonic, login=login, plain=here and not login, counts=controller is None
+        )
         self.engine.records.append(lambda request, verdict, _, phase: page.reviewed(request, verdict, phase))
         return page
 

@@ -166,7 +166,7 @@ def _changed(
     after = merged(obj, value, given, whole=whole) if mutation.apply else patched(obj, value, given, whole=whole)
     if after is obj or (whole and after.get("spec") is obj.get("spec")):
         return after
-    texts = targets.normalised(after) if whole else normalise_template(after)
+    texts = targets.normalised(after) if whole else normalise_template(after, obj)
     return obj if texts is not after and same(obj, texts) else texts
 
 
