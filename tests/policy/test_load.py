@@ -150,6 +150,16 @@ def test_files(tmp_path):
     assert loaded.digest == bundle(validating("true")).digest != EMPTY.digest
 
 
+@pytest.mark.parametrize("name", ["kustomization.yaml", "values-prod.yaml", "Chart.yaml"])
+def test_files_of_other_tools_are_left_out(tmp_path, name):
+    """A folder that Flux or Helm reads may be loaded, too; a file that is named itself is read."""
+    (tmp_path / "policy.yaml").write_text(validating("true"))
+    (tmp_path / name).write_text("resources: [policy.yaml]\n")
+    assert load_bundle([tmp_path]).digest == bundle(validating("true")).digest
+    with pytest.raises(SourceError, match="LOAD002"):
+        load_bundle([tmp_path / name])
+
+
 def test_all_files_are_reported(tmp_path):
     """A broken file does not hide the next one, nor one that is not there."""
     (tmp_path / "a.yaml").write_text("x: [")

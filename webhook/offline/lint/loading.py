@@ -38,8 +38,8 @@ READING: Final[tuple[LintRule, ...]] = (
         "LOAD002",
         "a document must be a Kubernetes object",
         "Each document of a policy folder has `apiVersion` and `kind`. Keep other YAML elsewhere: loading the folder\n"
-        "fails with it. `sluice lint` warns of a document that has neither of them nor `metadata`, such as a list. It\n"
-        "leaves out what other tools read by its name, such as `kustomization.yaml` and `values.yaml`.",
+        "fails with it. `sluice lint` warns of a document that has neither of them nor `metadata`, such as a list.\n"
+        "A file that another tool reads by its name, such as `kustomization.yaml` or `values.yaml`, is not loaded.",
     ),
     _row(
         "LOAD003",

@@ -1,15 +1,16 @@
 """The only door by which policy files come in: paths to documents to a bundle, or all that is wrong with them.
 
-Folders are read with everything below them; `suite.yaml` files and `cases/` folders (tests), and hidden ones, are
-left out, and so is a folder that holds a file `.not-in-force`, unless it is named itself. A file may hold any objects:
-those that are no policies become parameters and facts.
+Folders are read with everything below them; `suite.yaml` files and `cases/` folders (tests), hidden ones, and files
+that other tools read by their name are left out, and so is a folder that holds a file `.not-in-force`, unless it is
+named itself. A file may hold any objects: those that are no policies become parameters and facts.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePath
 from typing import Final
 
 from webhook import documents
@@ -22,6 +23,11 @@ SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 NOT_IN_FORCE: Final = ".not-in-force"
 """The file that sets its folder apart: what is in it is there to be looked at, tested and copied."""
 _TESTS: Final = frozenset({"cases", "__pycache__"})
+_OTHER_TOOLS: Final = (
+    "kustomization.y*ml", "Chart.y*ml", "values.y*ml", "values[-._]*.y*ml", "*[-._]values.y*ml", "*.schema.json",
+    "artifacthub-*.y*ml", "kyverno-test.y*ml", "mkdocs.y*ml", "compose.y*ml", "docker-compose*.y*ml",
+)  # fmt: skip
+"""Names of files that other tools read: they may stand beside policies, and need no apiVersion and kind."""
 
 
 def load_bundle(paths: Iterable[Path]) -> Bundle:
@@ -68,7 +74,7 @@ def _below(folder: Path) -> Iterator[Path]:
         if (
             not hidden
             and apart.isdisjoint(path.parents)
-            and (locked or (path.suffix in SUFFIXES and not is_suite(path) and path.is_file()))
+            and (locked or (path.suffix in SUFFIXES and not _is_left_out(path) and path.is_file()))
         ):
             yield path
 
@@ -81,6 +87,15 @@ def _locked(path: Path) -> bool:
 def is_suite(path: Path) -> bool:
     """Return whether a file holds tests by its name: `suite.yaml`, `gpu.suite.yaml`."""
     return path.stem == "suite" or path.stem.endswith(".suite")
+
+
+def is_of_another_tool(path: PurePath) -> bool:
+    """Return whether a file is one that another tool reads, by its name: `kustomization.yaml`, `values-prod.yaml`."""
+    return any(fnmatch(path.name, pattern) for pattern in _OTHER_TOOLS)
+
+
+def _is_left_out(path: Path) -> bool:
+    return is_suite(path) or is_of_another_tool(path)
 
 
 def read_file(file: Path) -> list[Document]:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, Severity
 from webhook.documents import Document
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.load_bundle import is_of_another_tool
 from webhook.policy.loading.no_object import is_object, meant_as_object, no_object
 
-_OTHER_TOOLS: Final = (
-    "kustomization.y*ml", "Chart.y*ml", "values.y*ml", "values[-._]*.y*ml", "*[-._]values.y*ml", "*.schema.json",
-    "artifacthub-*.y*ml", "kyverno-test.y*ml", "mkdocs.y*ml", "compose.y*ml", "docker-compose*.y*ml",
-)  # fmt: skip
-"""Names of files that other tools read: they may stand beside policies, and need no apiVersion and kind."""
 _GENERATOR: Final = frozenset({"cohorts"})
 """The fields of a file that `sluice simulate` makes queues and jobs of."""
 _ELSEWHERE: Final = "keep it outside of the folders of policies: they cannot be loaded with it"
@@ -30,12 +25,12 @@ def no_objects(documents: Iterable[Document]) -> Iterator[Diagnostic]:
     """
     for whole in documents:
         for document in entries(whole):
-            if is_object(document.value) or _is_told(document) or _is_named_otherwise(document):
+            if is_object(document.value) or _is_told(document) or is_of_another_tool(PurePath(document.file)):
                 continue
             found = no_object(document)
             if document is not whole or meant_as_object(document.value):
                 yield found
-            elif not _is_of_another_tool(document):
+            elif not _is_kept_apart(document):
                 yield replace(found, severity=Severity.WARNING, hint=_ELSEWHERE)
 
 
@@ -45,12 +40,7 @@ def _is_told(document: Document) -> bool:
     return isinstance(value, dict) and bool(value.get("apiVersion")) and value.get("kind") is not None
 
 
-def _is_named_otherwise(document: Document) -> bool:
-    name = PurePath(document.file).name
-    return any(fnmatch(name, pattern) for pattern in _OTHER_TOOLS)
-
-
-def _is_of_another_tool(document: Document) -> bool:
+def _is_kept_apart(document: Document) -> bool:
     """Return whether a document is a generator of `sluice simulate`, or in a hidden file or folder, such as .github."""
     hidden = any(part.startswith(".") and part != ".." for part in PurePath(document.file).parts)
     return hidden or (isinstance(document.value, dict) and document.value.keys() == _GENERATOR)
