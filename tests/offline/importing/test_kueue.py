@@ -352,6 +352,16 @@ def test_a_part_of_a_device_goes_over():
     assert invoke(lint_command, "made/cluster", "--fix").exit_code == exits.PASSED
 
 
+def test_a_kueue_without_local_queues_makes_a_repository_that_can_be_used(monkeypatch):
+    """What is printed as the next steps works: the folder of policies is there."""
+    kept = [d.value for d in documents.read(objects()) if d.value["kind"] != "LocalQueue"]
+    Path("kueue.yaml").write_text("---\n".join(map(documents.dump, kept)))
+    assert invoke(import_command, "kueue", "kueue.yaml", "-o", "made").exit_code == exits.PASSED
+    monkeypatch.chdir("made")
+    assert invoke(lint_command, "policies", "cluster").exit_code == exits.PASSED
+    assert "1 passed" in invoke(suites_command).stdout
+
+
 def test_a_local_queue_without_a_namespace_is_in_the_default_one(monkeypatch):
     """As `plan` reads it, and `kubectl apply` without `-n` makes it."""
     Path("kueue.yaml").write_text(FLAVOR + QUEUES.replace(", namespace: TEAM", "").replace("TEAM", "red"))

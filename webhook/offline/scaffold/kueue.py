@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -38,8 +37,7 @@ def repository_files(setup: KueueSetup, ci: str, wheel: Wheel | None = None) -> 
         texts[path] = (head + "---\n".join(map(dump, objects))).encode()
     texts[".sluice.yaml"] = _configuration(setup).encode()
     texts["README.md"] += _readme(setup).encode()
-    if (suite := _suite(setup)) is not None:
-        texts[SUITE] = dump(suite).encode()
+    texts[SUITE] = dump(_suite(setup)).encode()
     if cases := list(_cases(setup)):
         probe, namespace = cases[0]["object"], cases[0]["namespace"]
         texts[JOB] = dump({**probe, "metadata": {**probe["metadata"], "namespace": namespace}}).encode()
@@ -83,8 +81,11 @@ def _differences(told: Sequence[ImportNote]) -> Iterator[str]:
         yield from (f"- {note.what}: {note.why}" for note in told)
 
 
-def _suite(setup: KueueSetup) -> Object | None:
-    """Return a suite with a case for each LocalQueue: a small job that names it is held, and what the queue says."""
+def _suite(setup: KueueSetup) -> Object:
+    """Return a suite with a case for each LocalQueue: a small job that names it is held, and what the queue says.
+
+    Where no LocalQueue can be asked yet, its case is a job without one.
+    """
     bundle = load_bundle([located(name) for name in setup.policies])
     rules = rules_among((), (setup.rules,))
     suite: Object = {"apiVersion": GROUP, "kind": "Suite", "metadata": {"name": "queues"}}
@@ -99,7 +100,13 @@ def _suite(setup: KueueSetup) -> Object | None:
         if found is not None and found.decision != "none" and result.outcome is not CaseOutcome.ERROR:
             told = {"decision": found.decision, **({"queue": found.queue} if found.queue else {})}
             cases.append({**spec, "expect": {"contains": {"spec": {"suspend": True}}, "queue": told}})
-    return {**suite, "cases": cases} if cases else None
+    return {**suite, "cases": cases or [_without_queue()]}
+
+
+def _without_queue() -> Object:
+    """Return the case of a suite that has no other, so that the folder of policies is there, and has a test."""
+    job = _job({"name": "probe"}, {"cpu": "1"})
+    return {"name": "a Job without a queue is allowed", "object": job, "expect": {"allowed": True}}
 
 
 def _cases(setup: KueueSetup) -> Iterator[dict[str, Any]]:
@@ -114,8 +121,11 @@ def _case(door: Object, queue: Object | None) -> dict[str, Any]:
     namespace, name = door["metadata"]["namespace"], door["metadata"]["name"]
     groups = ((queue or {}).get("spec") or {}).get("resourceGroups") or ()
     resources = {resource: "1" for group in groups[:1] for resource in (group.get("coveredResources") or ())[:1]}
-    asked = {"requests": resources, "limits": resources}
+    job = _job({"name": "probe", "labels": {QUEUE: name}}, resources)
+    return {"name": f"a small Job in {namespace}/{name}", "namespace": namespace, "object": job}
+
+
+def _job(metadata: Object, resources: Object) -> Object:
+    asked = {"requests": resources, "limits": dict(resources)}
     pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example", "resources": asked}]}
-    metadata = {"name": "probe", "labels": {QUEUE: name}}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
-    return {"name": f"a small Job in {namespace}/{name}", "namespace": namespace, "object": json.loads(json.dumps(job))}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
