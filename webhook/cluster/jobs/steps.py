@@ -21,7 +21,7 @@ from typing import Final
 from webhook.api.job_to_workload import STOPPED
 from webhook.api.snapshot.workload import is_on_hold
 from webhook.cluster.api.finalizers import is_marked
-from webhook.cluster.jobs.lifecycle import is_refused, runs
+from webhook.cluster.jobs.job_status import is_refused, runs
 from webhook.jobs.finish import finish_of
 from webhook.jobs.job import Job
 from webhook.jobs.pod_groups import is_running, is_tracked

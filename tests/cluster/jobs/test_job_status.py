@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.cluster.jobs.lifecycle import runs
+from webhook.cluster.jobs.job_status import runs
 
 CASES = {
     "a Job counts": ("Job", {"active": 1}, True),
