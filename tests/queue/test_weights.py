@@ -8,7 +8,7 @@ import pytest
 
 from tests.queue.build import NS, group, job, names, queue, state
 from tests.queue.python_rules import KueueRules
-from webhook.api.snapshot.quota import weight
+from webhook.api.snapshot.queue_objects import weight
 from webhook.policy.queue_rules.files import rules_named
 from webhook.queue.cycle.decide import decide
 from webhook.queue.events import WorkloadGone

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.api.amounts import amount
 from webhook.api.compatibility import unsupported
-from webhook.api.snapshot.quota import labelled
+from webhook.api.snapshot.queue_objects import labelled
 from webhook.api.snapshot.workload import Surroundings
 from webhook.kube.times import milliseconds
 from webhook.queue.events import Definition

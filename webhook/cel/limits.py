@@ -1,4 +1,8 @@
-"""How much evaluations may cost, in cost units (k8s.io/apiserver/pkg/apis/cel/config.go)."""
+"""How much evaluations may cost, in cost units (k8s.io/apiserver/pkg/apis/cel/config.go).
+
+They are enforced while an expression runs (`program.py`, `budget.py`), as by the API server: no policy is refused for
+what it may cost. `sluice lint` estimates it (`webhook/offline/lint/rules/costs.py`).
+"""
 
 from typing import Final
 

@@ -1,6 +1,7 @@
 """What policies are evaluated on: the object of a review, or its pod templates, each of which stands in as a Pod.
 
-So a policy on Pods is evaluated inside every job kind, and what it changes is put back at the template's place.
+So a policy on Pods is evaluated inside every job kind, and what it changes is put back at the template's place. Where a
+kind has its templates stands in `webhook/jobs/kinds.py`; `webhook/jobs/read_job.py` finds them.
 """
 
 from __future__ import annotations

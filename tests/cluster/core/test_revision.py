@@ -4,7 +4,7 @@ import pytest
 
 from tests.cluster.small_cluster import queues
 from tests.queue.python_rules import KueueRules
-from webhook.api.snapshot import quota
+from webhook.api.snapshot import queue_objects
 from webhook.api.snapshot import workload as load
 from webhook.cluster.api.kinds import ADMISSION_CHECK
 from webhook.cluster.core.changes import matters_to_core
@@ -103,7 +103,7 @@ def test_a_round_looks_at_nothing_that_did_not_change(monkeypatch):
     for obj in [*queues("1"), *spaces, *(workload(f"w-{n}") for n in range(200))]:
         core.heard(None, obj)
     core.decide(0)
-    for module, name in ((load, "workload"), (quota, "namespace")):
+    for module, name in ((load, "workload"), (queue_objects, "namespace")):
         monkeypatch.setattr(module, name, _noted(getattr(module, name), read))
     core.heard(None, workload("late"))
     core.decide(1_000)

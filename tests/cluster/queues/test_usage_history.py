@@ -9,7 +9,7 @@ from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import job, make_controller, queues, small_cluster
 from tests.patience import until
 from webhook.api.configuration.sections import AdmissionFairSharing, QueueSettings
-from webhook.api.snapshot.quota import history, history_status
+from webhook.api.snapshot.queue_objects import history, history_status
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import at_once

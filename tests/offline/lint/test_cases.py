@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from webhook.api.snapshot.quota import cluster_queue
+from webhook.api.snapshot.queue_objects import cluster_queue
 from webhook.diagnostics import Diagnostic
 from webhook.documents import read
 from webhook.offline.files import Files, read_stream

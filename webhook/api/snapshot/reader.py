@@ -14,7 +14,7 @@ from webhook.api import volcano
 from webhook.api.configuration.read import GROUP as CONFIGURATION
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.scopes import Scopes
-from webhook.api.snapshot import quota, slices
+from webhook.api.snapshot import queue_objects, slices
 from webhook.api.snapshot import workload as load
 from webhook.api.snapshot.workload import Surroundings, requeueing
 from webhook.kube.gvk import GroupVersionKind, split_api_version
@@ -45,11 +45,11 @@ VOLCANO: Final = "scheduling.volcano.sh"
 _Read = Callable[[Object, Mapping[str, bool]], Definition]
 """From an object, and the feature gates that are set, to the definition."""
 QUOTA_KINDS: Final[Mapping[str, tuple[type[Definition], _Read]]] = {
-    "ResourceFlavor": (Flavor, quota.flavor),
-    "ClusterQueue": (ClusterQueue, quota.cluster_queue),
-    "Cohort": (Cohort, quota.cohort),
-    "LocalQueue": (LocalQueue, quota.local_queue),
-    "AdmissionCheck": (AdmissionCheck, quota.check),
+    "ResourceFlavor": (Flavor, queue_objects.flavor),
+    "ClusterQueue": (ClusterQueue, queue_objects.cluster_queue),
+    "Cohort": (Cohort, queue_objects.cohort),
+    "LocalQueue": (LocalQueue, queue_objects.local_queue),
+    "AdmissionCheck": (AdmissionCheck, queue_objects.check),
 }
 MALFORMED: Final = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 """What reading an object of odd types raises."""
@@ -253,7 +253,9 @@ class Reader:
 
     def _namespace(self, obj: Object, gates: Mapping[str, bool]) -> Definition:
         space = str(obj["metadata"]["name"])
-        return quota.namespace(obj, [q for q in self._all("ResourceQuota") if q["metadata"].get("namespace") == space])
+        return queue_objects.namespace(
+            obj, [q for q in self._all("ResourceQuota") if q["metadata"].get("namespace") == space]
+        )
 
     def _one(self, key: str, obj: Object | None) -> list[Event]:
         """Read a Workload again, and those that replace it: they ask for what it does not hold."""

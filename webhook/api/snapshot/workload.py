@@ -17,7 +17,7 @@ from webhook.api.crds import validity
 from webhook.api.job_to_workload import UNSUPPORTED
 from webhook.api.limit_ranges import problem_of
 from webhook.api.requests import pod_requests, with_defaults
-from webhook.api.snapshot.quota import labelled, requirements, tolerations
+from webhook.api.snapshot.queue_objects import labelled, requirements, tolerations
 from webhook.api.snapshot.workload_times import deadline, readiness, run_time, true_conditions
 from webhook.api.transformations import counted
 from webhook.jobs.kinds import KINDS as JOB_KINDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import check_is_active
+from webhook.api.snapshot.queue_objects import check_is_active
 from webhook.api.snapshot.workload import BOOST, GATE
 from webhook.cluster.api.kinds import (
     ADMISSION_CHECK,

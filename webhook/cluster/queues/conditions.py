@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import check_is_active
+from webhook.api.snapshot.queue_objects import check_is_active
 from webhook.api.stop_policy import is_stopped
 from webhook.kube.fields import at
 from webhook.store.objects import Object, key_of

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from webhook.api import amounts
-from webhook.api.snapshot.quota import history, history_status
+from webhook.api.snapshot.queue_objects import history, history_status
 from webhook.api.stop_policy import is_stopped
 from webhook.cluster.core.protocol import QueueFacts
 from webhook.cluster.pace import Pass

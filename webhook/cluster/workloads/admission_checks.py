@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import checks_strategy
+from webhook.api.snapshot.queue_objects import checks_strategy
 from webhook.kube.fields import at
 from webhook.kube.times import milliseconds, time_text
 from webhook.store.objects import Object

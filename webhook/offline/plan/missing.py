@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from webhook.api.snapshot.quota import checks_strategy
+from webhook.api.snapshot.queue_objects import checks_strategy
 from webhook.jobs.read_job import read_job
 from webhook.offline.plan.objects import Cluster
 
