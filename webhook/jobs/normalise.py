@@ -49,26 +49,19 @@ def _of_limits(obj: dict[str, Any]) -> dict[str, Any]:
     return obj
 
 
-def normalise_template(template: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a pod template with its quantities as strings.
-
-    `before` is a template that has them as strings already: what the two share is not looked at again.
-    """
-    spec, known = template.get("spec"), None if before is None else before.get("spec")
-    if not isinstance(spec, dict) or spec is known:
+def normalise_template(template: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod template with its quantities as strings."""
+    spec = template.get("spec")
+    if not isinstance(spec, dict):
         return template
-    shared = known if isinstance(known, dict) else {}
     fixed = spec
     if "overhead" in spec:
         fixed = _map_field(fixed, "overhead", _quantities)
     if "resources" in spec:
         fixed = _map_field(fixed, "resources", _resources)
     for field in _CONTAINERS:
-        containers = spec.get(field)
-        if containers and containers is not shared.get(field):
-            changed = _of_containers(containers)
-            if changed is not containers:
-                fixed = {**fixed, field: changed}
+        if field in spec and (changed := _of_containers(spec[field])) is not spec[field]:
+            fixed = {**fixed, field: changed}
     return template if fixed is spec else {**template, "spec": fixed}
 
 

@@ -16,7 +16,7 @@ from webhook.documents import Document
 
 TOKEN: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 """The token of a pod's service account."""
-SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
+_SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 """The lists of a kubeconfig, and what each of their entries has beside its name."""
 
 
@@ -75,7 +75,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _mistakes(document: Document) -> Iterator[Diagnostic]:
     """Yield what the library would stumble over: it says only what Python says of it."""
-    for section, entry in SECTIONS.items():
+    for section, entry in _SECTIONS.items():
         rows = document.at((section,)) or []
         if not isinstance(rows, list):
             yield document.diagnostic("INP001", (section,), f'"{section}" is not a list')

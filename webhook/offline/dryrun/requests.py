@@ -110,6 +110,8 @@ def _without_nulls(obj: Object) -> Object:
     The schemas of the kinds with fields that may be null are not known here; a label that is null is empty.
     """
     found = without_nulls(obj)
+    if found is obj:
+        return obj
     metadata = found["metadata"]
     maps = {key: metadata[key] for key in _TEXTS if isinstance(metadata.get(key), dict)}
     read = {key: {k: "" if v is None else v for k, v in values.items()} for key, values in maps.items()}

@@ -164,9 +164,9 @@ def _changed(
     """
     whole = path is None
     after = merged(obj, value, given, whole=whole) if mutation.apply else patched(obj, value, given, whole=whole)
-    if after is obj or (whole and after.get("spec") is obj.get("spec")):
+    if after is obj or after.get("spec") is obj.get("spec"):
         return after
-    texts = targets.normalised(after) if whole else normalise_template(after, obj)
+    texts = targets.normalised(after) if whole else normalise_template(after)
     return obj if texts is not after and same(obj, texts) else texts
 
 

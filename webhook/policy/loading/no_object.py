@@ -9,7 +9,10 @@ from webhook.documents import Document
 
 _MESSAGE: Final = "not a Kubernetes object: apiVersion and kind are required"
 _NEAR: Final = {"apiVersion": 2, "kind": 1}
-"""The fields that every object has, and the edit distance up to which another key is taken for one of them."""
+"""The fields that every object has, and the edit distance up to which another key is taken for one of them.
+
+It is less than that of `nearest`: `version` is three from `apiVersion`, and a key of other tools.
+"""
 
 
 def is_object(value: Any) -> bool:
