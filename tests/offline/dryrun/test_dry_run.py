@@ -163,6 +163,8 @@ def test_operation_decides_what_matches(run):
         (("-f", "nowhere.yaml"), None, exits.BAD_INPUT),
         (("-f", "-"), "a: [", exits.BAD_INPUT),
         (("-f", "-"), "just: a map", exits.BAD_INPUT),
+        (("-f", "-"), "{apiVersion: 5, kind: Pod}", exits.BAD_INPUT),
+        (("-f", "-"), "{apiVersion: v1, kind: Pod, metadata: foo}", exits.BAD_INPUT),
         (("-f", "-"), "", exits.NOTHING_TO_RUN),
         (("-f", "policies"), None, exits.NOTHING_TO_RUN),
         (("-f", "job.yaml", "-p", "nowhere"), None, exits.BAD_INPUT),

@@ -22,7 +22,7 @@ from webhook.offline.dryrun.requests import ResourceScopes, Sender, received, re
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.no_object import no_object
+from webhook.policy.loading.no_object import is_object, no_object
 from webhook.policy.loading.policy_kinds import GROUP, SHAPES
 from webhook.policy.request import Request
 
@@ -55,7 +55,7 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
     named: Counter[str] = Counter()
     for document in (entry for whole in documents for entry in entries(whole)):
         value = document.value
-        if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
+        if not is_object(value):
             wrong.append(no_object(document))
         elif value["kind"] == _REVIEW:
             try:

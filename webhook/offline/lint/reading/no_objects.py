@@ -35,9 +35,10 @@ def no_objects(documents: Iterable[Document]) -> Iterator[Diagnostic]:
 
 
 def _is_told(document: Document) -> bool:
-    """Return whether loading says what is wrong (the type of apiVersion or metadata), or SCH002 (that of kind)."""
+    """Return whether SCH002 says what is wrong: the type of kind."""
     value = document.value
-    return isinstance(value, dict) and bool(value.get("apiVersion")) and value.get("kind") is not None
+    kind = value.get("kind") if isinstance(value, dict) and value.get("apiVersion") else None
+    return kind is not None and not isinstance(kind, str)
 
 
 def _is_kept_apart(document: Document) -> bool:

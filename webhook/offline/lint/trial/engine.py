@@ -15,6 +15,7 @@ from webhook.offline.suite.suite_file import SHAPE
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.assemble import assembled
 from webhook.policy.loading.list_items import entries
+from webhook.policy.loading.no_object import is_object
 from webhook.policy.loading.shapes import check
 from webhook.policy.queue_rules.files import mistakes_in
 
@@ -26,7 +27,7 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     fields.
     """
     documents = tuple(documents)
-    found = [d for whole in documents for d in entries(whole) if _is_object(d)]
+    found = [d for whole in documents for d in entries(whole) if is_object(d.value)]
     suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == SLUICE]
     told = [finding for suite in suites for finding in check(suite, SHAPE)]
     bundle, wrong = assembled(found)
@@ -38,8 +39,3 @@ def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
 def wrong_with(document: Document) -> list[Diagnostic]:
     """Return what is wrong with one document by itself."""
     return assembled([document])[1]
-
-
-def _is_object(document: Document) -> bool:
-    value = document.value
-    return isinstance(value, dict) and isinstance(value.get("kind"), str) and bool(value.get("apiVersion"))
