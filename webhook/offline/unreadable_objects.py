@@ -17,6 +17,7 @@ from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
 from webhook.offline.lint.context import context_of
 from webhook.offline.lint.rules.document_fields import wrong_type
+from webhook.offline.lint.rules.queues import quota_amounts
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.no_object import is_object, no_object
@@ -28,7 +29,7 @@ _FAILURES: Final = (TypeError, ValueError, AttributeError, LookupError, Overflow
 def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
     """Run a block that reads the objects of `documents`; tell what cannot be read in them where the block fails.
 
-    Raises SourceError (SCH002, LOAD002) in place of the failure; a failure that is no object's stays as it is.
+    Raises SourceError (SCH002, QUE007, LOAD002) in place of the failure; a failure that is no object's stays as it is.
     """
     try:
         yield
@@ -41,11 +42,12 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
 
 
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
-    """Return the fields of a wrong type, else the objects that cannot be read by themselves."""
+    """Return the fields of a wrong type and the quotas that are none, else the objects that cannot be read."""
     given = list(documents)
     context = context_of(given, datetime.fromtimestamp(0, UTC))
-    typed = [finding.diagnostic(wrong_type.code, Severity.ERROR) for finding in wrong_type.check(context)]
-    return typed or [told for whole in given for document in entries(whole) for told in _unreadable(document)]
+    rules = wrong_type, quota_amounts
+    fields = [finding.diagnostic(rule.code, Severity.ERROR) for rule in rules for finding in rule.check(context)]
+    return fields or [told for whole in given for document in entries(whole) for told in _unreadable(document)]
 
 
 def _unreadable(document: Document) -> Iterator[Diagnostic]:

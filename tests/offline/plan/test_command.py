@@ -81,6 +81,20 @@ def test_what_is_no_object_is_told(text):
     assert (done.exit_code, "<stdin>:1:" in done.stderr, "LOAD002" in done.stderr) == (exits.BAD_INPUT, True, True)
 
 
+@pytest.mark.parametrize(
+    ("field", "wrong", "told"),
+    [
+        ("nominalQuota: 8", "nominalQuota: 8x", "15:77: error[QUE007]: nominalQuota is not a valid quantity: '8x'"),
+        ("cohort: all", "cohort: [all]", "11:11: error[SCH002]: spec.cohort is a list, expected a string"),
+    ],
+)
+def test_a_wrong_value_of_a_queue_is_told_at_its_place(field, wrong, told):
+    """As the linter tells it."""
+    text = QUEUES.replace("  preemption:", "  cohort: all\n  preemption:").replace(field, wrong)
+    done = invoke(plan, "-f", "-", stdin=text)
+    assert (done.exit_code, done.stderr.partition("\n")[0]) == (exits.BAD_INPUT, f"<stdin>:{told}")
+
+
 def test_a_namespace_that_is_null_is_the_default():
     """An empty value of a template, say: the job goes by its own name all the same."""
     text = STATE.replace("namespace: lab", "namespace: null")
