@@ -5,6 +5,7 @@ Each is a module beside or below this one with a `main()` that prints its own ta
 """
 
 import importlib
+import platform
 import sys
 import time
 import traceback
@@ -15,6 +16,7 @@ NAMES = ("crossings", "engine", "cel", "queue.decisions", "queue.lives", "journa
 def main(names: list[str]) -> int:
     """Run the benchmarks; the exit code tells whether one broke."""
     broken = []
+    print(f"Python {platform.python_version()}, {platform.python_compiler()}")
     for name in names or NAMES:
         print(f"\n== {name} ==", flush=True)
         start = time.perf_counter()

@@ -8,6 +8,7 @@ not come to its end.
 """
 
 import argparse
+import platform
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ def main() -> int:
     found: dict[str, Figures] = {}
     with nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory(prefix="sluice-load-") as home:
         ring = Ring(kueue, config, Path(home).resolve())
+        print(f"Python {platform.python_version()}, {platform.python_compiler()}")
         print(
             f"{'':10}{'s':>8}{'CPU s':>8}{'all CPU':>9}{'MiB':>7}{''.join(f'{name:>10}' for name in CLASSES)}",
             flush=True,
