@@ -18,7 +18,7 @@ from webhook.api.configuration.field_readers import Reading
 from webhook.api.configuration.sections import QueueSettings
 from webhook.diagnostics import Diagnostic, Place, SourceError, did_you_mean
 from webhook.documents import Document
-from webhook.journal.users import UserNames
+from webhook.journal.heading import UserNames
 from webhook.policy.loading.shipped import located
 
 PREFIX: Final = "SLUICE_"

@@ -10,8 +10,6 @@ import asyncio
 import contextlib
 import importlib
 import logging
-import os
-import socket
 import ssl
 from collections.abc import Coroutine
 from datetime import UTC, datetime
@@ -26,23 +24,22 @@ from webhook.certificates.secret import CertificateSecret
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.clocks import Clocks
-from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.core.visibility import PendingWorkloads
 from webhook.cluster.front_proxy import front_proxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.webhooks.keep_registered import Registered, Release
 from webhook.cluster.webhooks.required_webhooks import hooks
-from webhook.config import Config, PageMode, QueueMode, queue_settings
-from webhook.journal.journal import Decider
+from webhook.config import Config, PageMode, queue_settings
+from webhook.journal.heading import Decider
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy.facts import Check, Decision
 from webhook.policy.queue_rules.configured import PUBLISHED, configured, published
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy_reload.policies import Policies
 from webhook.policy_reload.reload import PolicyFiles
-from webhook.queue_parts import Reporting, followed_kinds, make_leader, make_queue_parts
 from webhook.record.recorder import Recorder, RecordLimits
+from webhook.replica import QueueParts, compares, decides, followed_kinds, make_leader, replica_name
 from webhook.server.app import make_app, make_state_app, state_routes
 from webhook.server.clients import ClientCheck
 from webhook.server.engine import LiveEngine
@@ -60,6 +57,7 @@ from webhook.tls.folder import Folder
 from webhook.tls.serving_certificate import ServingCertificate, trust
 
 if TYPE_CHECKING:
+    from webhook.cluster.core.queue_core import QueueCore  # see `_make_queue_parts`
     from webhook.dashboard.page import Page  # see `_make_page`
     from webhook.telemetry import Traces  # its libraries are an extra
 
@@ -72,11 +70,6 @@ PARAMETERS_WAIT: Final = 5.0
 def system_clocks() -> Clocks:
     """Return the clocks of this machine."""
     return Clocks(lambda: datetime.now(UTC), monotonic)
-
-
-def replica_name(config: Config) -> str:
-    """Return the name by which other replicas know this one: in the lease, and in the Secret of certificates."""
-    return config.identity or f"{socket.gethostname()}-{os.getpid()}"
 
 
 class Daemon:
@@ -107,10 +100,8 @@ class Daemon:
         self.view = View(store, followed_kinds(config), self._heard)
         self.params = ParamKinds(self.view)
         self._facts = ViewFacts(self.view, self.params, self._clocks.monotonic, queue_settings(config))
-        self._leader = leader = make_leader(config, store, self._clocks, self._identity, owners)
-        rules = self.policies.current.rules
-        reporting = Reporting(self.registry, self._decider, traces)
-        parts = make_queue_parts(config, self.view, self._clocks, rules, leader, reporting)
+        self._leader = make_leader(config, store, self._clocks, self._identity, owners)
+        parts = self._make_queue_parts()
         self.core, self.controller, self._journal = parts.core, parts.controller, parts.journal
         self._compared, self.beside_kueue = parts.compared, parts.beside_kueue
         self.engine = LiveEngine(self.policies, self._facts, parts.gate, self._measures.watch)
@@ -196,9 +187,21 @@ class Daemon:
         return Registered(
             store,
             Release(config.release, config.namespace),
-            lambda: hooks(self.policies.current.lazy.webhooks, gate=config.mode is QueueMode.EMBEDDED),
+            lambda: hooks(self.policies.current.lazy.webhooks, gate=decides(config)),
             self._may_register if config.keep_registration else None,
         )
+
+    def _make_queue_parts(self) -> QueueParts:
+        """Make what deals with queues. Its modules take 4 MiB and are imported only in a mode that has a use for it."""
+        if not (decides(self.config) or compares(self.config)):
+            return QueueParts()
+        library = importlib.import_module("webhook.queue_parts")
+        reporting = library.Reporting(self.registry, self._decider, self._traces)
+        rules = self.policies.current.rules
+        parts: QueueParts = library.make_queue_parts(
+            self.config, self.view, self._clocks, rules, self._leader, reporting
+        )
+        return parts
 
     def _may_register(self) -> bool:
         """Return whether this replica is the one that writes what is registered: it leads, or no other is there."""
@@ -214,7 +217,7 @@ class Daemon:
         dashboard = importlib.import_module("webhook.dashboard.page")
         config, controller, clocks = self.config, self.controller, self._clocks
         sources = dashboard.Sources(
-            core=self.core or self._compared or QueueCore(self.policies.current.rules),
+            core=self.core or self._compared or dashboard.no_queues(self.policies.current.rules),
             view=self.view,
             counts=controller.counts if controller is not None else WorkloadCounts(),
             policies=self.policies,

@@ -22,7 +22,8 @@ from typing import Any
 from webhook.api.amounts import text
 from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.cluster.workloads.conditions import admitted as admitted_status
-from webhook.journal.journal import Decider, Journal
+from webhook.journal.heading import Decider
+from webhook.journal.journal import Journal
 from webhook.journal.read import journal_files
 from webhook.journal.replay import replay
 from webhook.journal.writer import MAX_WAITING_RECORDS, JournalWriter

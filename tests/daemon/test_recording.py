@@ -9,9 +9,10 @@ from tests.patience import until
 from tests.server.serving import review
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.config import QueueMode
+from webhook.journal.heading import UserNames
 from webhook.journal.read import journal_files
 from webhook.journal.replay import replay as replay_journal
-from webhook.journal.users import KEY_FILE, UserNames, read_key
+from webhook.journal.users import KEY_FILE, read_key
 from webhook.offline.dryrun.file_facts import FileFacts
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.loading.load_bundle import load_bundle

@@ -6,7 +6,8 @@ from pathlib import Path
 from tests.cluster.small_cluster import queues
 from tests.journal.test_command import MINUTE, MONDAY, told
 from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
-from webhook.journal.journal import Decider, Journal
+from webhook.journal.heading import Decider
+from webhook.journal.journal import Journal
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.queue_rules.configured import Configured

@@ -13,7 +13,8 @@ from tests.cluster.core.test_revision import workload
 from tests.cluster.small_cluster import queues
 from webhook.cli.group import cli
 from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
-from webhook.journal.journal import Decider, Journal
+from webhook.journal.heading import Decider
+from webhook.journal.journal import Journal
 from webhook.journal.users import UserHashes
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of

@@ -15,7 +15,7 @@ from webhook.cluster.api.view import View
 from webhook.cluster.beside_kueue import BesideKueue, ComparisonMetrics
 from webhook.cluster.core.queue_core import HEADS_PER_CALL, QueueCore
 from webhook.journal.compare import ComparingJournal
-from webhook.journal.journal import Decider
+from webhook.journal.heading import Decider
 from webhook.journal.writer import JournalWriter
 from webhook.offline.plan.rule_sets import rules_of
 from webhook.policy.queue_rules.configured import Configured

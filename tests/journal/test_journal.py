@@ -19,7 +19,8 @@ from tests.queue.living import HOUR, MINUTE, SECOND, arrivals, clusters, edited_
 from tests.queue.python_rules import KueueRules
 from webhook.diagnostics import SourceError
 from webhook.journal import writer as writer_module
-from webhook.journal.journal import Decider, Journal
+from webhook.journal.heading import Decider
+from webhook.journal.journal import Journal
 from webhook.journal.read import journal_files, readable
 from webhook.journal.records import Begin, Decided, line_of, record_of
 from webhook.journal.replay import replay

@@ -10,6 +10,7 @@ from webhook import __version__
 from webhook.admission.verdict import Verdict
 from webhook.admission.wire import Request
 from webhook.cluster.api.kinds import WORKLOAD
+from webhook.cluster.core.queue_core import QueueCore
 from webhook.cluster.pace import in_slices
 from webhook.dashboard.model.session import SessionView
 from webhook.dashboard.model.workloads import JobRef
@@ -30,7 +31,13 @@ from webhook.dashboard.web.long_work import LongWork
 from webhook.kube.gvk import GroupVersionKind
 from webhook.policy_reload.policies import Policies
 from webhook.queue.model import Workload
+from webhook.queue.rules import Rules
 from webhook.store.objects import Object
+
+
+def no_queues(rules: Rules) -> QueueCore:
+    """Return what the page shows of a replica in a mode without queues: a core that knows none."""
+    return QueueCore(rules)
 
 
 class Page:

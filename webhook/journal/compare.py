@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from webhook.journal.journal import Decider, Journal
+from webhook.journal.heading import Decider
+from webhook.journal.journal import Journal
 from webhook.journal.records import Begin, Decided, Record, decided
 from webhook.journal.writer import JournalWriter
 from webhook.kube.condition_types import PREEMPTED

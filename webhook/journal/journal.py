@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from webhook.journal.heading import Decider
 from webhook.journal.records import Begin, decided
 from webhook.journal.writer import JournalWriter
-from webhook.policy.queue_rules.configured import Configured
 from webhook.queue.decisions import Decisions
 from webhook.queue.events import Event
 from webhook.queue.memory import memory_of
 from webhook.queue.rules import Rules
 from webhook.queue.state import State
-
-
-@dataclass(frozen=True, slots=True)
-class Decider:
-    """The deciding replica, its leader epoch, the rules in force, the digest of all policies, and the lease's age."""
-
-    identity: str
-    epoch: int
-    rules: Configured
-    digest: str
-    lease: str = ""
 
 
 class Journal:

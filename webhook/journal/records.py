@@ -63,7 +63,7 @@ class Begin:
     snapshot: Snapshot
     memory: Memory
     users: str = "keep"
-    """Whether user names are kept or hashed (`users.UserNames`)."""
+    """Whether user names are kept or hashed (`heading.UserNames`)."""
     lease: str = ""
     """When the lease was created, by the API server's clock: with another, as after an uninstall, epochs begin anew."""
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from webhook.api.amounts import assigned, text
 from webhook.journal.follow import Edit, JournalStep, WorkloadTransition
+from webhook.journal.heading import UserNames
 from webhook.journal.records import Begin, Decided
-from webhook.journal.users import UserNames
 from webhook.queue.events import AdmissionUnwritten, DefinitionChanged, WorkloadEvicted
 from webhook.queue.model import Workload, is_admissible
 from webhook.queue.quota.usage_by_owner import requests_of

@@ -13,10 +13,10 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from webhook.journal.heading import UserNames
 from webhook.journal.records import Begin, Decided, Record
 from webhook.queue.events import DefinitionChanged, WorkloadChanged, WorkloadGone
 from webhook.queue.memory import Attempt, Memory, ParkedClass
@@ -28,13 +28,6 @@ SHORTEST_KEY: Final = 16
 """The least size of a key, in bytes."""
 _KEPT: Final = 10_000
 """How many hashes are cached."""
-
-
-class UserNames(StrEnum):
-    """How user names are written to a journal."""
-
-    KEEP = "keep"
-    HASH = "hash"
 
 
 def read_key(file: Path) -> bytes:

@@ -32,10 +32,11 @@ from webhook.cli.option_types import (
 from webhook.cluster.api.release_owner import owners_of
 from webhook.cluster.api.write_metrics import WriteMetrics
 from webhook.config import LEVELS, LOG_FORMATS, Config, PageMode, QueueMode, load, typed
-from webhook.daemon import Daemon, replica_name, system_clocks
+from webhook.daemon import Daemon, system_clocks
 from webhook.diagnostics import Diagnostic
-from webhook.journal.users import UserNames
+from webhook.journal.heading import UserNames
 from webhook.policy_reload.policies import LoaderError
+from webhook.replica import replica_name
 from webhook.server import missing_files
 from webhook.server.deadlines import start_timer, stop_timer
 from webhook.server.not_ready import waiting
