@@ -6,7 +6,7 @@ ARGS ?=
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
 COMPILED := $(addprefix tests/,admission cel cel_lib daemon jobs kube policies policy server store wheel)
 
-VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon e2e) $(addprefix --ignore=tests/e2e/test_,generated.py golden.py native.py pod_security.py policies_on_webhooks.py)
+VERSIONED := $(addprefix tests/,controlplane/test_control_plane.py api/test_crds_cluster.py chart cluster daemon e2e) $(addprefix --ignore=tests/e2e/test_,generated.py golden.py native.py pod_security.py policies_on_webhooks.py sent_again.py)
 
 # Tests start hundreds of processes: without bytecode each would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
