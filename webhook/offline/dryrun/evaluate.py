@@ -71,7 +71,7 @@ def inputs(documents: Iterable[Document], sender: Sender) -> tuple[list[Input], 
 
 def _judges(value: Object) -> bool:
     """Return whether an object is a policy, a binding or one of Sluice's own files: nobody is asked about these."""
-    group = str(value["apiVersion"]).partition("/")[0]
+    group = value["apiVersion"].partition("/")[0]
     return group == SLUICE or (group == GROUP and value["kind"] in SHAPES)
 
 
@@ -91,10 +91,9 @@ def _review_input(document: Document) -> Input:
 
 
 def _ref(document: Document, value: Object, sender: Sender) -> ObjectRef:
-    metadata = value.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = value.get("metadata") or {}
     name = metadata.get("name") or metadata.get("generateName") or "unnamed"
-    return ObjectRef(str(value["kind"]), str(metadata.get("namespace") or ""), str(name), document.place())
+    return ObjectRef(value["kind"], str(metadata.get("namespace") or ""), str(name), document.place())
 
 
 @dataclass(frozen=True, slots=True)
