@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 
-from tests.cluster.small_cluster import JOB
+from tests.cluster.small_cluster import JOB, job
 from webhook.cluster.api.kinds import LEASE, WORKLOAD
 from webhook.cluster.api.leader import Leader, LeaseTimes
 from webhook.kube.gvk import gvk_of
@@ -58,3 +58,20 @@ class Late:
             if gvk.kind in self.kinds:
                 await self.open.wait()
             yield event
+
+
+async def one_waits(w):
+    """Create two jobs where there is quota for one; return the Workload that waits."""
+    await w.create(job("a"), job("b"))
+    await w.until_condition("a", "Admitted")
+    return await w.until_condition("b", "QuotaReserved", "False")
+
+
+async def die(controller):
+    """Stop a leader that does not release its lease."""
+    controller._leader.release = nothing
+    await controller.stop()
+
+
+async def nothing():
+    """What a leader that dies does with its lease."""

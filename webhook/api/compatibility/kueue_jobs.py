@@ -187,7 +187,7 @@ _JOBS: Final = (
         "annotations of Workloads",
         FeatureState.OTHER,
         "sluice.dev/arrival, /spec-digest and /renewed in addition to Kueue's: a new leader continues from them",
-        "tests/cluster/test_change_of_leader.py",
+        "tests/cluster/test_takeover.py",
     ),
     Feature(
         "a runtime patch in every TrainJob",
