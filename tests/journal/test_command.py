@@ -214,7 +214,7 @@ def test_export_is_a_trace_for_simulate(journal, tmp_path):
 def test_replay_decides_the_same(journal):
     """By the rules of the journal every decision is made again; a rule that denies everybody shows who is not in."""
     done = sluice("replay", journal)
-    assert (done.exit_code, done.stdout) == (0, "2 decisions in 4 rounds of 1 files: all the same\n")
+    assert (done.exit_code, done.stdout) == (0, "2 decisions in 4 rounds of 1 file: all the same\n")
 
 
 def test_replay_by_other_rules_tells_what_differs(journal, tmp_path):
@@ -227,7 +227,7 @@ def test_replay_by_other_rules_tells_what_differs(journal, tmp_path):
     done = sluice("replay", journal, "--rules", str(rule))
     assert done.exit_code == 1
     assert "2026-01-05T12:00:01Z\n  - admitted team-a/first in cq\n" in done.stdout
-    assert "2 decisions in 4 rounds of 1 files: 2 rounds differ\n" in done.stdout
+    assert "2 decisions in 4 rounds of 1 file: 2 rounds differ\n" in done.stdout
 
 
 def test_what_cannot_be_read_is_told(journal, tmp_path):

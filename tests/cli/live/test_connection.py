@@ -76,7 +76,7 @@ def test_an_older_kueue_serves_the_older_version_only(store, monkeypatch):
         asyncio.run(store.create(convert([obj], OLDER)[0] if obj["kind"] in VERSIONED else obj))
     assert rows(invoke(get, "queues").stdout)[1][:2] == ["gpus", "all"]
     assert "must end first: Job team-a/runs holds 6" in invoke(why, "waits", "-n", "team-a").stdout
-    assert "1 queues" in invoke(top, "--once").stdout
+    assert "queues: 1;" in invoke(top, "--once").stdout
     for command, arguments in ((stop, ["gpus"]), (resume, ["lq", "-n", "team-a"]), (evict, ["runs", "-n", "team-a"])):
         done = invoke(command, *arguments, "--yes")
         assert done.exit_code == exits.PASSED, done.stderr

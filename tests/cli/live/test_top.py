@@ -10,7 +10,7 @@ def test_top_shows_queues_and_what_waits(store):
     """One look: counts, queues, and the Workloads that do not run."""
     done = invoke(top, "--once")
     assert done.exit_code == exits.PASSED, done.stderr
-    assert "1 queues; Workloads: 1 admitted, 1 pending, 0 finished" in done.stdout
+    assert "queues: 1; Workloads: 1 admitted, 1 pending, 0 finished" in done.stdout
     assert "job-waits-1" in done.stdout
     assert "job-runs-1" not in done.stdout
 

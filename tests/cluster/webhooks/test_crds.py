@@ -45,7 +45,7 @@ OURS = {"app.kubernetes.io/part-of": "sluice"}
 @pytest.mark.parametrize(
     ("versions", "labels", "refused", "told", "after"),
     [
-        (["v1beta1", "v1beta2"], OURS, (), ["2 objects stored as v1beta2"], ["v1beta2"]),
+        (["v1beta1", "v1beta2"], OURS, (), ["objects stored as v1beta2: 2"], ["v1beta2"]),
         (["v1beta2"], OURS, (), [], ["v1beta2"]),
         (["v1beta1", "v1beta2"], {}, (), [], ["v1beta1", "v1beta2"]),
         (["v1beta1", "v1beta2"], OURS, ("b",),

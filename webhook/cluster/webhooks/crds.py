@@ -145,7 +145,7 @@ async def _rewrite(store: ObjectStore, kind: CustomKind, current: str) -> ApplyR
             kind.name, f"{len(refused)} of {len(items)} objects cannot be stored: {refused[0]}", failed=True
         )
     await store.patch(CRD, kind.name, None, {"status": {"storedVersions": [current]}}, subresource="status")
-    return ApplyResult(kind.name, f"{len(items)} objects stored as {current}")
+    return ApplyResult(kind.name, f"objects stored as {current}: {len(items)}")
 
 
 def _ours(definition: Object) -> bool:

@@ -134,7 +134,7 @@ def top_view(informers: Sequence[Informer], rows: int) -> TopView:
     sheet = listing.workloads(waiting[: max(rows - len(queues.rows), 3)], now)
     seen = Sheet(sheet.columns, sheet.wide - {"Message"}, sheet.rows)
     problems = [visible(f"not up to date: {informer.problem}") for informer in informers if informer.problem]
-    return TopView(f"{now:%H:%M:%S}  {len(queues.rows)} queues; Workloads: {counts}", problems, (queues, seen))
+    return TopView(f"{now:%H:%M:%S}  queues: {len(queues.rows)}; Workloads: {counts}", problems, (queues, seen))
 
 
 def screen(seen: TopView) -> Group:

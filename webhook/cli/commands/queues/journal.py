@@ -162,8 +162,9 @@ def replay_journal(files: tuple[Path, ...], names: tuple[str, ...]) -> None:
             click.echo("\n".join(_difference(call)))
         if len(different) > SHOWN:
             click.echo(f"... and {len(different) - SHOWN:,} more")
-        same = "all the same" if not different else f"{len(different):,} rounds differ"
-        click.echo(f"{decisions:,} decisions in {calls:,} rounds of {len(found)} files: {same}")
+        differ = "1 round differs" if len(different) == 1 else f"{len(different):,} rounds differ"
+        of = f"{len(found)} file{'' if len(found) == 1 else 's'}"
+        click.echo(f"{decisions:,} decisions in {calls:,} rounds of {of}: {differ if different else 'all the same'}")
         sys.exit(exits.FAILED if different else exits.PASSED)
 
 

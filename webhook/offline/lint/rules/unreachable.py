@@ -216,7 +216,7 @@ def expired(context: LintContext) -> Iterator[Finding]:
         until = read_date(text)
         if until is not None and until <= context.now.timestamp():
             days = int(context.now.timestamp() - until) // 86_400
-            message = f"{subject} expired on {text}, {days} days ago"
+            message = f"{subject} expired on {text}" + (f", {days} days ago" if days > 1 else "")
             yield subject.finding(("spec", "expires"), message, "remove it, or set a later date and a reason")
 
 
