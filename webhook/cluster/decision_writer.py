@@ -76,6 +76,14 @@ def deactivation(workload: Object, decision: Evicted) -> tuple[str, str] | None:
     return (str(begun["reason"]), str(begun["message"])) if begun.get("status") == "True" else None
 
 
+def has_to_stop(workload: Object) -> bool:
+    """Return whether there is something to evict: a write waits for its turn, and its Workload may end meanwhile.
+
+    Upkeep evicts those without quota that are inactive.
+    """
+    return holds(workload, QUOTA_RESERVED) and not holds(workload, EVICTED) and not holds(workload, FINISHED)
+
+
 class DecisionWriter:
     """Runs rounds. Its state is the writes in flight and the evictions that were asked for."""
 
@@ -205,7 +213,7 @@ class DecisionWriter:
 
     async def _evict(self, decision: Evicted) -> None:
         workload = self._view.workload(decision.workload)
-        if workload is None or holds(workload, EVICTED):
+        if workload is None or not has_to_stop(workload):
             return
         if (why := deactivation(workload, decision)) is not None:
             await self._deactivate(workload, *why)
@@ -232,7 +240,7 @@ class DecisionWriter:
     async def _stop(self, key: str, reason: str, message: str, preemption: str, again: int = 0) -> bool:
         """Evict a Workload; return whether that was written now."""
         workload = self._view.workload(key)
-        if workload is None or holds(workload, EVICTED):
+        if workload is None or not has_to_stop(workload):
             return False
         new = workload_conditions.evicted(workload, reason, message, self._writer.stamp(), preemption, again)
         if not await self._write(workload, new):

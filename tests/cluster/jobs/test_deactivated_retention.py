@@ -72,3 +72,8 @@ def test_only_what_the_queue_gave_up_is_deleted(active, reason, retention, left)
     row = {"type": "Evicted", "status": "True", "reason": reason, "lastTransitionTime": "2026-01-01T00:00:00Z"}
     workload = {"spec": {"active": active}, "status": {"conditions": [row]}}
     assert kept_for(workload, retention, "2026-01-01T00:00:10Z") == left
+
+
+def test_the_job_of_a_workload_that_has_ended_stays():
+    rows = [{"type": "Evicted", "status": "True", "reason": OVERTIME}, {"type": "Finished", "status": "True"}]
+    assert kept_for({"spec": {"active": False}, "status": {"conditions": rows}}, 0, "2026-01-01T00:00:10Z") is None
