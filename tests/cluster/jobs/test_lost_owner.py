@@ -11,24 +11,31 @@ from webhook.store.objects import merge
 LOSES = {"metadata": {"ownerReferences": None}}
 
 
-def test_a_workload_whose_job_left_it_behind_gives_its_quota_back_when_the_pods_are_gone():
-    """As `kubectl delete --cascade=orphan` does: the garbage collector takes off the references, then goes the job."""
+async def left_behind(w):
+    """Give the name of the Workload of a job that is deleted without what it owns; its pod `p` runs, `b` waits.
 
+    As `kubectl delete --cascade=orphan` does: the garbage collector takes off the references, then goes the job.
+    """
+    [made] = await w.create(merge(job("a"), {"metadata": {"finalizers": ["orphan"]}}))
+    name = (await w.until_condition("a", "Admitted"))["metadata"]["name"]
+    labels = {"batch.kubernetes.io/controller-uid": made["metadata"]["uid"]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "team-a", "labels": labels},
+    }
+    await w.create(pod, job("b"))
+    await w.until_condition("b", "QuotaReserved", "False")
+    await w.store.delete(JOB, "a", "team-a")
+    await w.store.patch(WORKLOAD, name, "team-a", LOSES)
+    await w.store.patch(JOB, "a", "team-a", {"metadata": {"finalizers": None}})
+    return name
+
+
+def test_a_workload_whose_job_left_it_behind_gives_its_quota_back_when_the_pods_are_gone():
     async def go():
         async with small_cluster(*queues("1"), seconds=None) as w:
-            [made] = await w.create(merge(job("a"), {"metadata": {"finalizers": ["orphan"]}}))
-            name = (await w.until_condition("a", "Admitted"))["metadata"]["name"]
-            labels = {"batch.kubernetes.io/controller-uid": made["metadata"]["uid"]}
-            pod = {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": "p", "namespace": "team-a", "labels": labels},
-            }
-            await w.create(pod, job("b"))
-            await w.until_condition("b", "QuotaReserved", "False")
-            await w.store.delete(JOB, "a", "team-a")
-            await w.store.patch(WORKLOAD, name, "team-a", LOSES)
-            await w.store.patch(JOB, "a", "team-a", {"metadata": {"finalizers": None}})
+            name = await left_behind(w)
             held = await w.store.get(WORKLOAD, name, "team-a")
             await w.store.delete(POD, "p", "team-a")
             await w.until_runs("b")
@@ -39,6 +46,27 @@ def test_a_workload_whose_job_left_it_behind_gives_its_quota_back_when_the_pods_
     assert find(after, "Finished")["reason"] == "OwnerNotFound"
     assert not after["metadata"].get("ownerReferences")
     assert not after["metadata"].get("finalizers")
+
+
+def test_a_workload_that_lost_its_job_and_is_deactivated_holds_its_quota_while_the_pods_run():
+    async def go():
+        async with small_cluster(*queues("1"), seconds=None) as w:
+            name = await left_behind(w)
+            await w.store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+
+            async def told():
+                return find(await w.store.get(WORKLOAD, name, "team-a"), "Evicted")
+
+            await w.until(told, "it is evicted")
+            await asyncio.sleep(1)
+            held, starts = await w.store.get(WORKLOAD, name, "team-a"), list(w.kubelet.starts)
+            await w.store.delete(POD, "p", "team-a")
+            await w.until_runs("b")
+            return held, starts
+
+    held, starts = asyncio.run(go())
+    assert holds(held, "QuotaReserved")
+    assert "b" not in starts
 
 
 def test_a_workload_whose_job_lives_gets_its_reference_back():

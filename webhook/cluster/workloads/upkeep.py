@@ -204,7 +204,7 @@ class Upkeep:
             await self._wait(key, workload)
         elif not holds(workload, EVICTED):
             await self._hold(key, workload)
-        elif not pending_status.is_active(workload) and not at(workload, ("metadata", "ownerReferences")):
+        elif not pending_status.is_active(workload) and _is_without_job(workload):
             await self._write(key, workload, released(workload, self._writer.stamp()))
         else:
             await self._write(key, workload, pending_status.still_held(workload, self._writer.stamp()))
@@ -322,13 +322,21 @@ class Upkeep:
 def _is_orphan(workload: Object) -> bool:
     """Return whether a Workload is being deleted and nobody else takes our finalizer off it, as it has no owner.
 
-    Kueue's `isOrphanedWorkload`. One that lost its job, by its label, holds its quota until its pods are gone: the
-    reconciler of jobs takes the finalizer off.
+    Kueue's `isOrphanedWorkload`. The reconciler of jobs takes it off one that lost its job.
     """
     metadata = workload["metadata"]
     if not metadata.get("deletionTimestamp") or metadata.get("ownerReferences") or not is_marked(workload):
         return False
-    return holds(workload, FINISHED) or JOB_UID_LABEL not in (metadata.get("labels") or {})
+    return holds(workload, FINISHED) or _is_without_job(workload)
+
+
+def _is_without_job(workload: Object) -> bool:
+    """Return whether a Workload was made by hand, so that no pods are known to use its quota.
+
+    One that lost its job, by its label, holds its quota until the pods of that are gone.
+    """
+    metadata = workload["metadata"]
+    return not metadata.get("ownerReferences") and JOB_UID_LABEL not in (metadata.get("labels") or {})
 
 
 def _skeleton(workload: Object) -> tuple[Any, ...]:
