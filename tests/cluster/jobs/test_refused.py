@@ -2,10 +2,11 @@
 
 import asyncio
 
-from tests.cluster.small_cluster import job, queues, small_cluster
+from tests.cluster.small_cluster import below, job, queues, small_cluster
 from webhook.api.snapshot.workload import is_on_hold
+from webhook.cluster.api.kinds import WORKLOAD
 from webhook.kube.conditions import holds
-from webhook.kube.gvk import GroupVersionKind
+from webhook.kube.gvk import POD, GroupVersionKind
 
 RAY_JOB = GroupVersionKind("ray.io", "v1", "RayJob")
 
@@ -55,3 +56,55 @@ def test_a_ray_job_that_kuberay_refuses_holds_no_quota():
     assert not holds(held, "Finished")
     assert held["status"].get("admission") is None
     assert spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] == {"zone": "a"}
+
+
+async def refused_while_it_runs(w):
+    """A RayJob has a pod when it is edited so that KubeRay refuses it; a job waits for its quota."""
+    await w.create(ray_job("bad"))
+    await w.until_condition("bad", "Admitted")
+
+    async def is_started():
+        return (await w.store.get(RAY_JOB, "bad", "team-a"))["spec"]["suspend"] is False
+
+    await w.until(is_started, "it is started")
+    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "head", "namespace": "team-a"}}
+    await w.create(below(await w.store.get(RAY_JOB, "bad", "team-a"), head), job("good"))
+    await w.until_condition("good", "QuotaReserved", "False")
+    status = {"status": {"jobDeploymentStatus": "ValidationFailed"}}
+    await w.store.patch(RAY_JOB, "bad", "team-a", status, subresource="status")
+    await asyncio.sleep(1)
+
+
+def test_a_ray_job_that_is_refused_while_it_runs_holds_its_quota_until_its_pods_are_gone():
+    async def go():
+        async with small_cluster(*queues("1"), seconds=None) as w:
+            await refused_while_it_runs(w)
+            held = await w.workload("bad")
+            await w.store.delete(POD, "head", "team-a")
+            await w.until_runs("good")
+            return held, await w.workload("bad")
+
+    held, after = asyncio.run(go())
+    assert holds(held, "QuotaReserved")
+    assert is_on_hold(after)
+
+
+def test_a_refused_ray_job_that_runs_can_be_evicted():
+    """It is suspended, which ends its pods: whoever preempts it would wait for them without end."""
+
+    async def go():
+        async with small_cluster(*queues("1"), seconds=None) as w:
+            await refused_while_it_runs(w)
+            name = (await w.workload("bad"))["metadata"]["name"]
+            await w.store.patch(WORKLOAD, name, "team-a", {"spec": {"active": False}})
+
+            async def is_stopped():
+                return (await w.store.get(RAY_JOB, "bad", "team-a"))["spec"]["suspend"]
+
+            await w.until(is_stopped, "it is suspended")
+            held = await w.workload("bad")
+            await w.store.delete(POD, "head", "team-a")
+            await w.until_runs("good")
+            return held
+
+    assert holds(asyncio.run(go()), "QuotaReserved")

@@ -43,7 +43,7 @@ NOT_STARTED: Final = "FailedToStart"
 """Why a job that is admitted does not start, or never will."""
 
 
-_GIVES_BACK: Final = frozenset({JobStep.RELEASE, JobStep.OUTGROWN, JobStep.REJECT, JobStep.LET_GO})
+_GIVES_BACK: Final = frozenset({JobStep.RELEASE, JobStep.OUTGROWN, JobStep.REJECT, JobStep.LET_GO, JobStep.HOLD})
 
 
 def gives_back(step: JobStep, workload: Object) -> bool:

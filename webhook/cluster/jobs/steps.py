@@ -6,7 +6,8 @@ same next step from the same objects:
     no Workload: CREATE    admitted, suspended: START    not admitted, running: STOP    ended: FINISH
     evicted, running: STOP    evicted, stopped: RESTORE the templates, then RELEASE the quota
     admitted, then evicted or deleted, and never started: STOP all the same, so that a start under way fails
-    refused by the kind's own controller: HOLD, which gives the quota back    refused no more: STOP, RESUME
+    refused by the kind's own controller: HOLD, which gives the quota back (evicted: STOP before it, for pods that run)
+    refused no more: STOP, RESUME
     stopped without an eviction (admission cleared, Workload being deleted): RESTORE the templates
 
 A Pod that runs cannot be held again: to STOP it is to delete it, and its Workload goes when it is gone.
@@ -107,9 +108,11 @@ def next_step(job: Object, described: Job, workload: Object | None, differs: Dif
     if described.kind.gate and gone(job):
         ends = holds(workload, EVICTED) and holds(workload, QUOTA_RESERVED) and not is_running(job)
         return JobStep.RELEASE if ends else JobStep.NONE
-    if not gone(workload) and is_refused(job):
-        return JobStep.HOLD if holds(workload, QUOTA_RESERVED) else JobStep.NONE
     stopped = bool(suspended(job, described.kind))
+    if not gone(workload) and is_refused(job):
+        if not holds(workload, QUOTA_RESERVED):
+            return JobStep.NONE
+        return JobStep.STOP if holds(workload, EVICTED) and not stopped else JobStep.HOLD
     if stopped and is_on_hold(workload) and not differs.templates:
         return JobStep.RESUME
     if gone(workload):
