@@ -73,6 +73,10 @@ class Meter:
             else:
                 self.held.pop(part, None)
 
+    def users(self) -> set[str]:
+        """Return whose usage is counted, decayed or held."""
+        return {user for user, _ in (*self.past, *self.held)}
+
     def total(self, weights: Mapping[str, float]) -> float:
         """Return the weighted decayed usage of all users; cpu counts in whole cores."""
         if self._total is None:
@@ -135,36 +139,76 @@ class Meters:
     def define(self, name: str, kept: History, now: int, rules: Rules) -> None:
         """Add a queue with the history from its status."""
         meter = self.by_name.setdefault(name, Meter())
+        before = meter.users()
         meter.take(kept if kept.at or kept.usage else History(sampled_at(now, rules)))
         for user, _ in meter.past:
             self.by_user.setdefault(user, set()).add(name)
+        self._forget(name, before)
 
     def drop(self, name: str) -> None:
         """Remove a queue; what is held there stays counted."""
         if (meter := self.by_name.get(name)) is not None:
+            before = meter.users()
             meter.past, meter.defined, meter._total = {}, False, None
+            self._forget(name, before)
+
+    def _forget(self, name: str, before: Iterable[str]) -> None:
+        """Forget the users who were counted in a queue and are not now, and a queue that is gone once nobody is."""
+        meter = self.by_name[name]
+        left = meter.users()
+        for user in set(before) - left:
+            names = self.by_user.get(user, set())
+            names.discard(name)
+            if not names:
+                self.by_user.pop(user, None)
+        if not left and not meter.defined:
+            del self.by_name[name]
+
+    def sampled(self, name: str, now: int, rules: Rules) -> Meter | None:
+        """Return the meter of a queue, brought up to the last sampling point; None if there is none."""
+        meter = self.by_name.get(name)
+        if meter is not None and meter.defined and meter.at < sampled_at(now, rules):
+            before = meter.users()
+            meter.sample(now, rules)
+            self._forget(name, before)
+        return meter
+
+    def charge(self, name: str, amounts: Mapping[Part, int], weight: float, now: int, rules: Rules) -> None:
+        """Count amounts in a queue at once (`Meter.charge`)."""
+        if (meter := self.sampled(name, now, rules)) is not None:
+            meter.charge(amounts, weight)
+            self._forget_parts(name, meter, amounts)
 
     def hold(self, name: str, amounts: Mapping[Part, int], sign: int, now: int, rules: Rules) -> None:
         """Count what is held in a queue."""
-        meter = self.by_name.setdefault(name, Meter(sampled_at(now, rules)))
-        meter.sample(now, rules)
+        meter = self.sampled(name, now, rules) or self.by_name.setdefault(name, Meter(sampled_at(now, rules)))
         meter.hold(amounts, sign)
         for user, _ in amounts:
             self.by_user.setdefault(user, set()).add(name)
+        self._forget_parts(name, meter, amounts)
+
+    def _forget_parts(self, name: str, meter: Meter, amounts: Iterable[Part]) -> None:
+        """Forget who was counted by these parts alone; others are not looked at, as a queue may have many users."""
+        if not all(part in meter.held or part in meter.past for part in amounts) or not (meter.defined or meter.held):
+            self._forget(name, [user for user, _ in amounts])
 
     def read(self, names: Iterable[str], user: str | None, now: int, rules: Rules) -> dict[str, float]:
         """Sum the decayed usage of some queues, of all users or of one."""
         sums: dict[str, float] = {}
         for name in sorted(names):
-            meter = self.by_name[name]
-            meter.sample(now, rules)
+            if (meter := self.sampled(name, now, rules)) is None:
+                continue
             for resource, value in meter.by_resource(user).items():
                 sums[resource] = sums.get(resource, 0.0) + value
         return sums
 
     def begin(self, now: int, before: Rules | None) -> None:
         """Reset what is held, and keep decayed usage, brought up to date by the previous rules."""
-        for meter in self.by_name.values():
+        self.by_name = {name: meter for name, meter in self.by_name.items() if meter.defined}
+        self.by_user = {}
+        for name, meter in self.by_name.items():
             if before is not None:
                 meter.sample(now, before)
             meter.held, meter._total = {}, None
+            for user, _ in meter.past:
+                self.by_user.setdefault(user, set()).add(name)

@@ -109,7 +109,10 @@ class Accounting:
         meters, name = self._meters_of(queue)
         if gone:
             meters.drop(name)
-            self._spaces.get(name.partition("/")[0], set()).discard(name)
+            if isinstance(queue, LocalQueue):
+                self._spaces[queue.namespace].discard(name)
+                if not self._spaces[queue.namespace]:
+                    del self._spaces[queue.namespace]
             return
         meter = meters.by_name.get(name)
         if before is None or meter is None or queue.history.at > meter.at:
@@ -170,9 +173,7 @@ class Accounting:
         parts = {(workload.user, r): n for r, n in resources_of(admission).items()}
         local = local_of(workload)
         for meters, name in ((self.locals, local), (self.clusters, admission.cluster_queue)):
-            if (meter := meters.by_name.get(name)) is not None:
-                meter.sample(self.now, self.rules)
-                meter.charge(parts, weight)
+            meters.charge(name, parts, weight, self.now, self.rules)
         self.changed[local] = None
 
     def advance(self, now: int) -> bool:
@@ -205,10 +206,9 @@ class Accounting:
     def weighted_usage(self, name: str, local: LocalQueue) -> float:
         """Return the decayed usage of a LocalQueue (`namespace/name`) divided by its weight."""
         assert self.rules is not None
-        meter = self.locals.by_name.get(name)
+        meter = self.locals.sampled(name, self.now, self.rules)
         if meter is None:
             return 0.0
-        meter.sample(self.now, self.rules)
         total = meter.total(self.rules.resource_weights)
         return total / (local.weight / WEIGHT) if local.weight else float("inf")
 
