@@ -9,6 +9,7 @@ from webhook.api.snapshot.workload import ARRIVAL
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.api.view import View
 from webhook.cluster.jobs.managed import IS_GROUP, OF_GROUP, JobKey, key_of_group, key_of_lost, key_of_owner
+from webhook.cluster.pace import CHUNK
 from webhook.jobs.elastic import annotation, is_elastic
 from webhook.jobs.read_job import prebuilt_of
 from webhook.kube.condition_types import FINISHED, QUOTA_RESERVED
@@ -24,6 +25,7 @@ class JobWorkloads:
         self._view = view
         self._annotated = settings.enabled("WorkloadIdentifierAnnotations", default=True)
         self._waiting: dict[tuple[str, str], dict[JobKey, None]] = {}
+        self._most = CHUNK
 
     def job_of(self, workload: Object) -> JobKey | None:
         """Return the job that a Workload belongs to, or that waits for it; None where there is none and was none."""
@@ -39,10 +41,28 @@ class JobWorkloads:
 
     def _waiting_for(self, workload: Object) -> tuple[JobKey, ...]:
         """Return the jobs that name a Workload and do not have it: it was not there, or is another's as yet."""
-        keys = self._waiting.get(key_of(workload), {})
-        for key in [key for key in keys if self._view.by_uid(key.uid, (key.gvk,)) is None]:
-            del keys[key]
-        return tuple(keys)
+        self._forget_gone(key_of(workload))
+        return tuple(self._waiting.get(key_of(workload), ()))
+
+    def _wait(self, key: JobKey, name: str) -> None:
+        """Remember that a job waits; names whose jobs are gone are forgotten before they are half of all."""
+        self._waiting.setdefault((key.namespace, name), {})[key] = None
+        if len(self._waiting) > self._most:
+            for waited in list(self._waiting):
+                self._forget_gone(waited)
+            self._most = 2 * len(self._waiting) + CHUNK
+
+    def _forget_gone(self, name: tuple[str, str]) -> None:
+        """Forget the jobs that are gone among those that wait for a Workload."""
+        gone = [key for key in self._waiting.get(name, ()) if self._view.by_uid(key.uid, (key.gvk,)) is None]
+        for key in gone:
+            self._wait_no_more(key, name)
+
+    def _wait_no_more(self, key: JobKey, name: tuple[str, str]) -> None:
+        keys = self._waiting.get(name, {})
+        keys.pop(key, None)
+        if not keys:
+            self._waiting.pop(name, None)
 
     def of(self, key: JobKey) -> list[Object]:
         """Return the Workloads that name the job as their controller, the oldest first."""
@@ -81,9 +101,9 @@ class JobWorkloads:
         found = self._view.informer(WORKLOAD).get(name, key.namespace)
         owner = key_of_owner(found) if found is not None else None
         if found is None or (owner is not None and owner.uid != key.uid):
-            self._waiting.setdefault((key.namespace, name), {})[key] = None
+            self._wait(key, name)
             return None
-        self._waiting.get((key.namespace, name), {}).pop(key, None)
+        self._wait_no_more(key, (key.namespace, name))
         return found
 
 
