@@ -197,6 +197,24 @@ def test_what_is_deleted_during_a_list_does_not_come_back():
     assert asyncio.run(go()) == 0
 
 
+def test_what_was_deleted_before_the_answer_to_a_write_does_not_come_back():
+    """However many were deleted since; what the watch has not told of yet is kept."""
+
+    async def go():
+        store, many = MemoryStore(), 1500
+        async with followed(store) as informer:
+            late, *_ = [await store.create(thing(f"t{n}")) for n in range(many)]
+            await until(lambda: len(informer) == many, "all are there")
+            for n in range(many):
+                await store.delete(THING, f"t{n}", "n")
+            await until(lambda: not len(informer), "all are gone")
+            informer.answered(late)
+            informer.answered(await store.create(thing("new")))
+            return [obj["metadata"]["name"] for obj in informer.all()]
+
+    assert asyncio.run(go()) == ["new"]
+
+
 class Opaque:
     """A store whose versions are no numbers, and whose watches end with Expired when `gone` is set."""
 

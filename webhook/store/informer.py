@@ -1,7 +1,7 @@
 """A local copy of all objects of one kind (or of those with some labels), kept up to date by list and watch.
 
-Readers get plain dicts from memory. Writers pass the answer of a write to `keep`, so that it is seen before the watch
-sends it; an older event never undoes a newer write.
+Readers get plain dicts from memory. Writers pass the answer of a write to `answered`, so that it is seen before the
+watch sends it; an older event never undoes a newer write.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Informer:
         return dict(self._objects.get("", _NONE))
 
     def keep(self, obj: Object) -> None:
-        """Keep an object as the store has it now: the answer to a write, or a watch event."""
+        """Keep an object as the store has it now."""
         if not has_labels(obj, self._labels):
             self.drop(obj)
             return
@@ -117,6 +117,17 @@ class Informer:
         self._objects.setdefault(key[0], {})[key[1]] = self._by_uid[uid] = obj
         self._find_again(key, old, obj)
         self._notify(old, obj)
+
+    def answered(self, obj: Object) -> None:
+        """Keep the answer to a write or a read, unless the watch has told since that the object was deleted.
+
+        It may come late, when others were deleted by the thousand meanwhile; nothing would take it away again.
+        """
+        namespace, name = key_of(obj)
+        there = self.get(name, namespace)
+        is_known = there is not None and uid_of(there) == uid_of(obj)
+        if is_known or not _not_newer(version_of(obj), self._watched_to):
+            self.keep(obj)
 
     def drop(self, obj: Object, version: str = "") -> None:
         """Drop an object that was deleted at `version`, unless a newer one of its name exists."""

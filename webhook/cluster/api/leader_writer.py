@@ -98,5 +98,5 @@ class LeaderWriter:
             raise NotLeading
 
     def _keep(self, obj: Object) -> Object:
-        self._view.informer(gvk_of(obj)).keep(obj)
+        self._view.informer(gvk_of(obj)).answered(obj)
         return obj
