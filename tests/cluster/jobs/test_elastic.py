@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.cluster.small_cluster import JOB, below, job, queues, small_cluster
+from tests.cluster.small_cluster import CLOCKS, JOB, below, job, queues, small_cluster
 from webhook.api.snapshot.slices import counts
 from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import WORKLOAD
@@ -457,3 +457,40 @@ def test_a_ray_job_follows_the_size_of_its_cluster(kind, place, spec, status):
             return grown, len(found), others
 
     assert asyncio.run(go()) == (2, 2, [])
+
+
+class LateAnswer(MemoryStore):
+    """Writes the admission of a second Workload at once; the answer comes when `answered` is set."""
+
+    def __init__(self):
+        super().__init__(now=CLOCKS.now)
+        self.answered = asyncio.Event()
+
+    async def patch(self, gvk, name, namespace, patch, **options):
+        done = await super().patch(gvk, name, namespace, patch, **options)
+        if REPLACES in done["metadata"].get("annotations", {}) and (patch.get("status") or {}).get("admission"):
+            await self.answered.wait()
+        return done
+
+
+def test_the_first_ends_before_the_admission_of_the_second_is_answered():
+    """A watch may be faster than an answer: what the first held is the second's, and no other job gets it."""
+
+    async def go():
+        store = LateAnswer()
+        async with small_cluster(*queues("3"), seconds=None, store=store) as w:
+            await w.create(elastic("a", 2))
+            await w.until_runs("a")
+            await w.create(job("other", "2"))
+            await w.until_condition("other", "QuotaReserved", "False")
+            await scale(w, 3)
+            await until_one_ended(w)
+            await w.create(job("last", "1"))
+            await w.until_condition("last", "QuotaReserved", "False")
+            store.answered.set()
+            await until_admitted(w, 3)
+            await w.create(job("later", "1"))
+            await w.until_condition("later", "QuotaReserved", "False")
+            return w.kubelet.starts
+
+    assert asyncio.run(go()) == ["a"]

@@ -255,14 +255,13 @@ class QueueCore:
                 _, (obj, gone) = self._changes.popitem(last=False)
                 self._steps = reader.in_steps(self._arrivals.in_order(obj), gone=gone)
             for step in self._steps:  # kept: if a pass is abandoned, the next one continues here
-                for event in step:
-                    self._apply(event)
+                self._apply(step)
                 yield
             self._steps = None
         self._tell(reader)
         for key in self._unwritten.take():
             facts = self._facts.get(key)
-            self._apply(WorkloadGone(key) if facts is None else WorkloadChanged(facts))
+            self._apply((WorkloadGone(key) if facts is None else WorkloadChanged(facts),))
 
     def _tell(self, reader: Reader) -> None:
         """Log each problem of an object once."""
@@ -286,23 +285,24 @@ class QueueCore:
             requested.add(self._requested, workload)
         return reader
 
-    def _apply(self, event: Event) -> None:
+    def _apply(self, step: Sequence[Event]) -> None:
+        """Apply changes that belong together: those of Workloads all wait while one of these is being written."""
         self.revision += 1
-        if not isinstance(event, WorkloadChanged | WorkloadGone):
-            self._unbound = True
+        keys = [self._remember(event) for event in step if isinstance(event, WorkloadChanged | WorkloadGone)]
+        self._looked_at.update(dict.fromkeys(keys))
+        waiting = self._unwritten.keeps_back(keys)
+        for event in step:
+            if not isinstance(event, WorkloadChanged | WorkloadGone):
+                self._unbound = True
+            elif waiting:
+                continue
+            elif self._unwritten.is_taken_back(key_of_workload(event), event):
+                self._change(AdmissionUnwritten(key_of_workload(event)))
             self._change(event)
-            return
-        key = self._remember(event)
-        self._looked_at[key] = None
-        if self._unwritten.keeps_back(key):
-            return
-        if self._unwritten.is_taken_back(key, event):
-            self._change(AdmissionUnwritten(key))
-        self._change(event)
 
     def _remember(self, event: WorkloadChanged | WorkloadGone) -> str:
         """Remember what the object of a Workload says, whatever was decided; return its key."""
-        key = event.key if isinstance(event, WorkloadGone) else event.workload.key
+        key = key_of_workload(event)
         if (before := self._facts.get(key)) is not None:
             requested.subtract(self._requested, before)
         if isinstance(event, WorkloadGone):
@@ -317,6 +317,11 @@ class QueueCore:
         self._state.apply(event)
         if self._journal is not None:
             self._journal.event(event)
+
+
+def key_of_workload(event: WorkloadChanged | WorkloadGone) -> str:
+    """Return the key of the Workload that an event is about."""
+    return event.key if isinstance(event, WorkloadGone) else event.workload.key
 
 
 def _key(obj: Object) -> _Key:
