@@ -51,7 +51,7 @@ def being_replaced():
     return core
 
 
-@pytest.mark.parametrize("ends", [[None], [ENDED], [ENDED, None]], ids=["deleted", "finished", "finished, then deleted"])
+@pytest.mark.parametrize("ends", [[None], [ENDED], [ENDED, None]], ids=["deleted", "finished", "finished, deleted"])
 @pytest.mark.parametrize("lands", [True, False], ids=["it lands", "it fails"])
 def test_what_the_old_one_held_is_not_given_away_while_the_new_one_is_written(ends, lands):
     """The new one was counted as one CPU more than the old; without the old it is three."""

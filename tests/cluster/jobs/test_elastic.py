@@ -4,15 +4,11 @@ import asyncio
 
 import pytest
 
-from tests.cluster.small_cluster import CLOCKS, JOB, below, job, queues, small_cluster
+from tests.cluster.small_cluster import CLOCKS, JOB, below, job, jobset, queues, small_cluster
 from webhook.api.snapshot.slices import counts
-from webhook.cluster.api.finalizers import FINALIZER
 from webhook.cluster.api.kinds import WORKLOAD
 from webhook.cluster.jobs.slice_ungater import to_let_go
-from webhook.cluster.jobs.slices import is_grown_ungated, slice_step
-from webhook.cluster.jobs.steps import Differences, JobStep
 from webhook.jobs.elastic import ELASTIC, POD_SET, REPLACES, SLICE
-from webhook.jobs.read_job import read_job
 from webhook.kube.conditions import find, holds
 from webhook.kube.gvk import POD, GroupVersionKind
 from webhook.store.errors import Conflict
@@ -303,79 +299,6 @@ def test_one_group_of_workers_grows_while_the_other_shrinks():
     assert given == {"head": (1, {"cpu": "1"}), "x": (2, {"cpu": "2"}), "y": (1, {"cpu": "1"})}
 
 
-def of_size(name="first", *true, **pods):
-    """A Workload of the job with so many pods of each set."""
-    rows = [{"type": type_, "status": "True"} for type_ in true]
-    sets = [{"name": each, "count": count} for each, count in pods.items()]
-    return {
-        "metadata": {"name": name, "namespace": "team-a"},
-        "spec": {"podSets": sets},
-        "status": {"conditions": rows},
-    }
-
-
-HELD = of_size("first", "QuotaReserved", "Admitted", head=1, x=1)
-
-
-EVICTED = of_size("first", "QuotaReserved", "Evicted", head=1, x=1)
-
-
-def leaving(workload, finalizer=FINALIZER):
-    """The Workload, which somebody has deleted."""
-    return merge(workload, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer]}})
-
-
-@pytest.mark.parametrize(
-    ("wanted", "live", "step", "about"),
-    [
-        pytest.param({"x": 2}, [HELD], "GROW", "first", id="it grew"),
-        pytest.param({"x": 1, "y": 2}, [HELD], "GROW", "first", id="it has another group"),
-        pytest.param({"x": 1, "y": 0}, [HELD], "NONE", "first", id="the other group has no pods"),
-        pytest.param({}, [HELD], "RESIZE", "first", id="its group is gone"),
-        pytest.param({}, [of_size("first", "QuotaReserved", "Admitted", head=1, x=0)], "NONE", "first",
-                     id="and gives its quota back once"),
-        pytest.param({"x": 3}, [HELD, of_size("heir", head=1, x=2)], "RESIZE", "heir", id="it grew twice"),
-        pytest.param({"x": 2, "y": 0}, [HELD, of_size("heir", head=1, x=2)], "NONE", "first",
-                     id="it grew, and has a group without pods"),
-        pytest.param({"x": 2, "y": 1}, [HELD, of_size("heir", head=1, x=2)], "OBSOLETE", "heir",
-                     id="it grew, and has another group then"),
-        pytest.param({"x": 1}, [HELD, of_size("heir", head=1, x=2)], "OBSOLETE", "heir", id="it shrank again"),
-        pytest.param({"x": 2}, [HELD, leaving(of_size("heir", head=1, x=2))], "LET_GO", "heir",
-                     id="somebody deleted the second"),
-        pytest.param({"x": 2}, [HELD, leaving(of_size("heir", head=1, x=2), "example.com/other")], "NONE", "first",
-                     id="which another keeps"),
-        pytest.param({"x": 2}, [EVICTED, leaving(of_size("heir", head=1, x=2), "example.com/other")], "RELEASE",
-                     "first", id="and does not replace the first"),
-    ],
-)  # fmt: skip
-def test_the_next_step_of_an_elastic_job(wanted, live, step, about):
-    """Which runs, unless it is evicted; its worker groups come and go."""
-    runs = merge(ray_cluster(**wanted), {"spec": {"suspend": live[0] is EVICTED}})
-    found, workload = slice_step(runs, read_job(runs), live, lambda _: Differences())
-    assert (found, workload["metadata"]["name"]) == (JobStep[step], about)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "grows", "outgrows"),
-    [
-        ({"x": 2}, ["x"], True),
-        ({"x": 1, "y": 1}, ["y"], True),
-        ({"x": 2, "y": 1}, ["y"], True),
-        ({"x": 2}, [], False),
-        ({"x": 1}, ["x"], False),
-        ({}, ["x"], False),
-    ],
-    ids=["its group", "another group", "one of two", "all have the gate", "as many as before", "fewer"],
-)
-def test_only_pods_with_the_gate_may_be_added(wanted, grows, outgrows):
-    """Others would run at once: a pod set without the gate has grown beyond its quota."""
-    cluster = ray_cluster(**wanted)
-    for group in cluster["spec"]["workerGroupSpecs"]:
-        if group["groupName"] in grows:
-            group["template"] = merge(group["template"], UNGATED["spec"]["template"])
-    assert is_grown_ungated(read_job(cluster), HELD) is outgrows
-
-
 def test_a_job_that_grows_without_the_gate_is_queued_anew():
     """It is stopped before it is asked for more: its new pods would not wait for their quota."""
 
@@ -494,3 +417,81 @@ def test_the_first_ends_before_the_admission_of_the_second_is_answered():
             return w.kubelet.starts
 
     assert asyncio.run(go()) == ["a"]
+
+
+CHECK = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "c"},
+    "spec": {"controllerName": "example.com/c"},
+    "status": {"conditions": [{"type": "Active", "status": "True", "reason": "x", "message": ""}]},
+}
+
+
+async def answer(w, workload, state):
+    """Let the check of a Workload come to a state."""
+    row = {"name": "c", "state": state, "message": "m", "lastTransitionTime": w.stamp()}
+    name = workload["metadata"]["name"]
+    await w.store.patch(WORKLOAD, name, "team-a", {"status": {"admissionChecks": [row]}}, subresource="status")
+
+
+@pytest.mark.parametrize("why", ["Retry", "Preempted"])
+def test_a_second_workload_that_is_evicted_gives_its_quota_back(why):
+    """It waits for its checks, and no pods run by it: the first goes on, and another job gets the quota."""
+    checks = {"admissionChecksStrategy": {"admissionChecks": [{"name": "c"}]}}
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
+    preempts = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+
+    async def go():
+        async with small_cluster(CHECK, high, *queues("3", **checks, **preempts), seconds=None) as w:
+            await w.create(elastic("a", 2))
+            await answer(w, await w.until_condition("a", "QuotaReserved"), "Ready")
+            await w.until_runs("a")
+            await asyncio.sleep(1.2)  # the second is the younger one, and is preempted first
+            await scale(w, 3)
+
+            async def reserved():
+                found = await slices(w)
+                return found[1] if len(found) == 2 and holds(found[1], "QuotaReserved") else None
+
+            second = await w.until(reserved, "the second has quota")
+            if why == "Retry":
+                await answer(w, second, "Retry")
+
+                async def again():
+                    return (find((await slices(w))[1], "Requeued") or {}).get("status") == "True"
+
+                await w.until(again, "the second is queued anew")
+            else:
+                spec = {"spec": {"template": {"spec": {"priorityClassName": "high"}}}}
+                await w.create(merge(job("b", "1"), spec))
+                await w.until_condition("b", "QuotaReserved")
+            return await slices(w), await w.job("a")
+
+    (first, second), ran = asyncio.run(go())
+    assert admitted(first, 2)
+    assert ran["spec"]["suspend"] is False
+    assert not holds(second, "Finished")
+    if why == "Preempted":
+        assert find(second, "Evicted")["reason"] == "Preempted"
+        assert not holds(second, "QuotaReserved")
+
+
+def test_an_elastic_job_whose_owner_is_queued_later_has_no_workload_of_its_own():
+    """What both asked for was counted twice."""
+
+    async def go():
+        async with small_cluster(*queues("4"), seconds=None) as w:
+            [owner] = await w.create(merge(jobset("o"), {"metadata": {"labels": None}}))
+            await w.create(below(owner, elastic("a")))
+            await w.until_runs("a")
+            labels = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "main"}}}
+            await w.store.patch(GroupVersionKind("jobset.x-k8s.io", "v1alpha2", "JobSet"), "o", "team-a", labels)
+
+            async def of_the_owner():
+                found = (await w.store.list(WORKLOAD)).items
+                return [s["metadata"]["ownerReferences"][0]["name"] for s in found] == ["o"]
+
+            await w.until(of_the_owner, "the JobSet alone has a Workload")
+
+    asyncio.run(go())

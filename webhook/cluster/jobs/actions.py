@@ -177,7 +177,7 @@ class Actions:
         elif step is JobStep.RESUME:
             status = workload_conditions.without_quota(workload, EVALUATION, NO_HOLD, self._writer.stamp())
             await self._writer.status(workload, status)
-        elif step is JobStep.RELEASE:
+        elif step in (JobStep.RELEASE, JobStep.WITHDRAW):
             again = not (described.kind.gate and self._ends_with_pod)
             status = workload_conditions.released(workload, self._writer.stamp(), again=again)
             await self._writer.status(workload, status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from webhook.api.configuration.sections import QueueSettings
 from webhook.api.job_to_workload import owner_reference
@@ -119,7 +120,8 @@ class Reconciler:
         if described is None or await self._is_unnamed_child(job, described):
             return await self._not_ours(key, job, workload)
         if await self._is_owned(job):
-            await self._of_owner(job, described, workload)
+            mine = {key_of(each): each for each in (workload, *self.workloads.of(key)) if each is not None}
+            await self._of_owner(job, described, mine.values())
             return None
         if gone(job) and not described.kind.gate:
             return await self._with_leaving_job(key)
@@ -327,13 +329,13 @@ class Reconciler:
                 left |= not await self.actions.orphan(workload, key.uid)
         return POLL if left else None
 
-    async def _of_owner(self, job: Object, described: Job, workload: Object | None) -> None:
+    async def _of_owner(self, job: Object, described: Job, workloads: Iterable[Object]) -> None:
         """Leave to its owner what was held or queued by itself while its owner was not known, or not admitted."""
         if described.kind.gate and described.suspended:
             await self.actions.pods.ungate(job, described)
         elif is_tracked(job):
             await self.actions.pods.free(job)
-        if workload is not None:
+        for workload in workloads:
             await self.actions.discard(workload)
 
     async def _is_owned(self, job: Object) -> bool:

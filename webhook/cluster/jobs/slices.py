@@ -5,8 +5,10 @@ The job has one Workload that holds quota, and at most one more that is to repla
     grew while it held quota: GROW, a second Workload asks for the difference
     the second is admitted: REPLACED, the first ends
     grew further before that: RESIZE the second    shrank again: OBSOLETE, the second ends
+    the second is evicted before it is admitted: WITHDRAW    after that: STOP, and RELEASE the second
     grew by pods that do not wait: STOP, and OUTGROWN, as any other job
     shrank: RESIZE the one that holds quota    the second is deleted by hand: LET_GO, and another may come
+    shrank when pods had ended: RECLAIM first, as what was given back was counted by the larger size
     its class is another, or has another value: REPRIORITIZE both (Kueue: syncWorkloadSlicePriority)
 
 Pods that came with the growth wait behind a gate in their template, so the job itself need not stop. With KEP 77.
@@ -53,10 +55,14 @@ def slice_step(job: Object, described: Job, live: Sequence[Object], differ: Diff
     if holds(current, EVICTED) or gone(current):
         step = next_step(job, described, current, differ(current))
         return JobStep.REPLACED if step is JobStep.RELEASE and heir is not None else step, current
+    if heir is not None and holds(heir, EVICTED) and holds(heir, QUOTA_RESERVED):
+        admitted = holds(heir, ADMITTED)  # its pods may run
+        return (next_step(job, described, heir, differ(heir)) if admitted else JobStep.WITHDRAW), heir
     if (found := differ(current)).bigger:
         return next_step(job, described, current, found), current
     if (resized := _resized(described, current, heir)) is not None:
-        return resized
+        shrinks_with_less_back = resized == (JobStep.RESIZE, current) and found.reclaimable
+        return (JobStep.RECLAIM, current) if shrinks_with_less_back else resized
     if heir is not None and differ(heir).priority:
         return JobStep.REPRIORITIZE, heir
     return next_step(job, described, current, found), current

@@ -70,6 +70,7 @@ class JobStep(StrEnum):
     FREE = "track the pod no more"
     RESTORE = "remove the flavor's labels from the pod templates"
     RELEASE = "release the quota"
+    WITHDRAW = "release the quota of the Workload that was to replace another: no pods run by it"
     HOLD = "put the Workload on hold: the job's own controller refuses the job"
     RESUME = "put the Workload back into its queue"
     FINISH = "mark the Workload finished"
