@@ -30,3 +30,12 @@ def take(step: Step, held: Held, names: tuple[str, ...], now: datetime) -> Held:
             return replace(held, bundle=current)
         case Step.NOTHING:
             return held
+
+
+def signs(held: Held, names: tuple[str, ...], now: datetime) -> bool:
+    """Return whether a leaf can be signed by what is held: not every key that matches is one of an authority."""
+    try:
+        take(Step.NEW_LEAF, held, names, now)
+    except ValueError:
+        return False
+    return True

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
-from webhook.certificates.rotation import Held, Step, due, mark
+from webhook.certificates.rotation import Held, Step, authorities, due, mark
 from webhook.cluster.api.release_owner import owned
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.webhooks.ca_bundle import trusting
@@ -43,7 +43,7 @@ OTHER_RELEASE: Final = (
 )
 """Two releases cannot share it: each waits for its own webhooks and replicas alone before an authority goes."""
 NO_KEY: Final = (
-    "has no ca.key of its ca.crt: the certificate was made elsewhere. Renew it there, "
+    "has no ca.key of its ca.crt that a certificate can be signed by: it was made elsewhere. Renew it there, "
     "or Sluice replaces CA and certificate in the last 30 days"
 )
 SETTLE_SECONDS: Final = 10.0
@@ -58,6 +58,9 @@ class Issuer(Protocol):
 
     def take(self, step: Step, held: Held, names: tuple[str, ...], now: datetime) -> Held:
         """Do one step."""
+
+    def signs(self, held: Held, names: tuple[str, ...], now: datetime) -> bool:
+        """Return whether a leaf can be signed by what is held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,14 +215,15 @@ class CertificateSecret:
         return held if self._signs(held) else replace(held, authority_key=b"")
 
     def _signs(self, held: Held) -> bool:
-        """Return whether the authority's key is that of the first authority."""
+        """Return whether the authority's key is that of the first authority, and can sign."""
+        current = authorities(held.bundle)[0]
         with TemporaryDirectory(dir=self._folder.path) as place:
-            _write(replace(held, certificate=held.bundle, key=held.authority_key), Folder(Path(place)))
+            _write(replace(held, certificate=current, key=held.authority_key), Folder(Path(place)))
             try:
                 ServingCertificate(Folder(Path(place)))
             except ValueError:
                 return False
-        return True
+        return held.signed_by == mark(current) or self._issuer().signs(held, self._place.names, self._clocks.now())
 
     def _settled(self, bundle: bytes, *, known: bool) -> bool:
         """Return whether this bundle has stood in every place for long enough."""

@@ -8,17 +8,21 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_DAYS: Final = 3650
 LEAF_DAYS: Final = 365
 SKEW: Final = timedelta(minutes=5)
 """Tolerated clock difference between two machines, so that a new certificate is not `not yet valid`."""
+_SigningKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+"""What API servers verify certificates by: a site may have made the authority itself."""
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def new_authority(now: datetime, days: int = CA_DAYS) -> Pair:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"sluice-ca-{serial % 10**8:08d}")])
     usage = _key_usage(certificate_sign=True)
     builder = (
-        _builder(name, name, key, serial, now, days)
+        _builder(name, name, key, serial, now, now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -49,43 +53,39 @@ def issue(
 ) -> Pair:
     """Issue a server or client certificate for `names` (DNS names or addresses; the first is the common name).
 
-    Raises ValueError if there is no name, the CA's PEM cannot be read, or it and its key are no CA that can be named.
-    RFC 5280, RFC 6125.
+    It ends with its CA at the latest. Raises ValueError if there is no name, the CA's PEM cannot be read, or it and its
+    key are no CA whose certificates callers accept. RFC 5280, RFC 6125.
     """
     if not names:
         raise ValueError("a certificate needs at least one name")
     usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
-    ca = x509.load_pem_x509_certificate(authority.certificate)
-    ca_key = serialization.load_pem_private_key(authority.key, None)
-    if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the authority's key is not an elliptic curve key")
-    if ca.public_key() != ca_key.public_key():
-        raise ValueError("the authority's key is not that of its certificate")
+    ca, ca_key = _authority(authority)
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0][:64])])
-    try:
-        ca_identifier = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-    except x509.ExtensionNotFound:
-        raise ValueError("the authority's certificate has no subject key identifier") from None
+    ends = min(now + timedelta(days=days), ca.not_valid_after_utc)
+    if ends <= now:
+        raise ValueError("the authority's certificate has expired")
     builder = (
-        _builder(subject, ca.subject, key, x509.random_serial_number(), now, days)
+        _builder(subject, ca.subject, key, x509.random_serial_number(), now, ends)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(), critical=True)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(ca_identifier), critical=False)
+        .add_extension(_named(ca, ca_key), critical=False)
     )
-    return _pair(builder.sign(ca_key, hashes.SHA256()), key)
+    return _pair(builder.sign(ca_key, None if isinstance(ca_key, ed25519.Ed25519PrivateKey) else hashes.SHA256()), key)
+
+
+def is_pair(pair: Pair) -> bool:
+    """Return whether the key is that of the certificate. Raises ValueError if one of them cannot be read."""
+    return x509.load_pem_x509_certificate(pair.certificate).public_key() == _key_of(pair.key).public_key()
 
 
 def names_of(pem: bytes) -> tuple[str, ...]:
     """Return the DNS names and addresses of the first certificate in `pem`."""
-    try:
-        names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except x509.ExtensionNotFound:
-        return ()
-    return tuple(str(name.value) for name in names.value)
+    names = _extension(x509.load_pem_x509_certificate(pem), x509.SubjectAlternativeName)
+    return () if names is None else tuple(str(name.value) for name in names)
 
 
 def bundle(new: bytes, old: bytes, now: datetime) -> bytes:
@@ -106,8 +106,44 @@ def _all(pem: bytes) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(pem) if pem.strip() else []
 
 
+def _authority(authority: Pair) -> tuple[x509.Certificate, _SigningKey]:
+    """Return what to sign by. Raises ValueError where callers would refuse what it signs (RFC 5280, 4.2.1.9)."""
+    ca, key = x509.load_pem_x509_certificate(authority.certificate), _key_of(authority.key)
+    if ca.public_key() != key.public_key():
+        raise ValueError("the authority's key is not that of its certificate")
+    kind, usage = _extension(ca, x509.BasicConstraints), _extension(ca, x509.KeyUsage)
+    if kind is None or not kind.ca or (usage is not None and not usage.key_cert_sign):
+        raise ValueError("the authority's certificate is not one that may sign others")
+    return ca, key
+
+
+def _key_of(pem: bytes) -> _SigningKey:
+    try:
+        key = serialization.load_pem_private_key(pem, None)
+    except (TypeError, UnsupportedAlgorithm):
+        raise ValueError("the private key is encrypted, or of an unknown kind") from None
+    if not isinstance(key, _SigningKey):
+        raise ValueError("the private key is neither RSA, nor of an elliptic curve, nor Ed25519")
+    return key
+
+
+def _named(ca: x509.Certificate, key: _SigningKey) -> x509.AuthorityKeyIdentifier:
+    """Name the authority as it names itself, for callers compare the two; else by its key, as a site's own may not."""
+    own = _extension(ca, x509.SubjectKeyIdentifier)
+    if own is None:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
+
+
+def _extension(certificate: x509.Certificate, kind: type[_Extension]) -> _Extension | None:
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+
+
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, serial: int, now: datetime, days: int
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, serial: int, now: datetime, ends: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -116,7 +152,7 @@ def _builder(
         .public_key(key.public_key())
         .serial_number(serial)
         .not_valid_before(now - SKEW)
-        .not_valid_after(now + timedelta(days=days))
+        .not_valid_after(ends)
     )
 
 
