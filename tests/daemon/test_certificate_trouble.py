@@ -1,15 +1,23 @@
 """Certificates in a Secret, where something is amiss: an authority of the site, a disk that is full for a time."""
 
+import asyncio
 import base64
+import errno
 from datetime import timedelta
 
 import pytest
 from cryptography import x509
 
 from tests.daemon.test_certificate_secret import NAME, NAMESPACE, START, run
+from tests.patience import until
 from tests.tls.test_own_authority import CA, KEYS, NO_CA, authority_of
+from webhook.certificates import issuing
+from webhook.certificates import secret as secret_module
 from webhook.certificates.rotation import LEAF_BEFORE, Step
+from webhook.certificates.secret import CertificateSecret, SecretPlace
+from webhook.cluster.clocks import Clocks
 from webhook.tls.authority import issue
+from webhook.tls.folder import Folder
 from webhook.tls.validity import expiry
 
 SERVICE = "sluice.sluice-system.svc"
@@ -62,5 +70,75 @@ def test_a_pair_that_cannot_sign_is_replaced_before_it_ends(kind):
         steps = [step for _ in range(6) for step in await cluster.round() if step is not Step.NOTHING]
         assert steps == [Step.NEW_AUTHORITY, Step.NEW_LEAF, Step.FORGET]
         assert await cluster.settled()
+
+    run(story)
+
+
+class Disk:
+    """A disk that is full while `full`: the folder that is served from, or else those that a Secret is checked in."""
+
+    def __init__(self, monkeypatch, served):
+        self.full, self.refused, self._served, self._write = False, 0, served, secret_module.write
+        monkeypatch.setattr(secret_module, "write", self.write)
+
+    def write(self, path, data, *, secret=False):
+        if self.full and (path.parent.name == "a") is self._served:
+            self.refused += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._write(path, data, secret=secret)
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["where it is served from", "where it is checked"])
+def test_a_disk_that_is_full_for_a_time_ends_nothing(monkeypatch, served):
+    """It is told, and the rotation that somebody asked for comes to its end when there is room again."""
+    monkeypatch.setattr(secret_module, "LOOK_SECONDS", 0.001)
+    disk = Disk(monkeypatch, served)
+
+    async def story(cluster):
+        await cluster.register()
+        await cluster.add("a")
+        part, serving, _ = cluster.replicas["a"]
+        before = (await cluster.secret())["data"]["tls.crt"]
+        disk.full = True
+        following = asyncio.create_task(part.follow(serving.reload))
+        await cluster.ask()
+
+        async def refused():
+            cluster.seconds += 1
+            return disk.refused > 1 or following.done()
+
+        async def rotated():
+            cluster.seconds += 1
+            return not part.detail and await cluster.settled() and before != (await cluster.secret())["data"]["tls.crt"]
+
+        await until(refused, "it is tried again")
+        assert not following.done()
+        assert "No space left on device" in part.detail
+        disk.full = False
+        await until(rotated, "the new leaf is served")
+        following.cancel()
+
+    run(story)
+
+
+def test_a_replica_starts_when_the_disk_has_room(monkeypatch):
+    """The volume may be filled by what was there before: it is told, and tried again."""
+    disk = Disk(monkeypatch, True)
+    disk.full = True
+
+    async def story(cluster):
+        await cluster.register()
+        place, clocks = SecretPlace(NAMESPACE, NAME, "sluice", "a"), Clocks(cluster.now, lambda: cluster.seconds)
+        part = CertificateSecret(cluster.store, place, Folder(cluster.home / "a"), lambda: issuing, clocks)
+        starting = asyncio.create_task(part.start())
+
+        async def told():
+            return "No space left on device" in part.detail
+
+        await until(told, "it says why")
+        disk.full = False
+        await starting
+        assert (cluster.home / "a" / "tls.crt").exists()
+        assert not part.detail
 
     run(story)

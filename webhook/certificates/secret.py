@@ -111,14 +111,15 @@ class CertificateSecret:
         """The bundle that API servers were seen to trust, and since when."""
 
     async def start(self) -> None:
-        """Put the certificates into the folder; make them where nobody has. Waits for the API server."""
-        self._folder.path.mkdir(parents=True, exist_ok=True)
+        """Put the certificates into the folder; make them where nobody has. Waits for the API server, and for space."""
         while True:
             try:
+                self._folder.path.mkdir(parents=True, exist_ok=True)
                 _, held = await self._read()
                 _write(held, self._folder)
-            except StoreError as error:
-                self.detail = f"the Secret {self._place.name} cannot be read: {error}"
+            except (OSError, StoreError) as error:
+                what = "written to a folder" if isinstance(error, OSError) else "read"
+                self.detail = f"the Secret {self._place.name} cannot be {what}: {error}"
                 log.warning("%s", self.detail)
                 await asyncio.sleep(1)
             else:
@@ -132,7 +133,7 @@ class CertificateSecret:
                 await self.look(reload)
             except Conflict:
                 continue  # another replica was first
-            except (StoreError, ValueError) as error:
+            except (OSError, StoreError, ValueError) as error:
                 self.detail = f"the Secret {self._place.name}: {error}"
                 log.warning("%s", self.detail)
 
