@@ -370,3 +370,35 @@ def test_what_a_full_disk_took_is_counted(tmp_path, monkeypatch):
         pass
     writer.close()
     assert writer.counts() == {"written": 0, "dropped": 2}
+
+
+@pytest.mark.parametrize("then", ["another file", "the end"])
+def test_what_does_not_reach_the_disk_when_a_file_is_closed_is_counted(tmp_path, monkeypatch, caplog, then):
+    """The disk is full within the second before the next flush; the file that begins then is not touched by it."""
+    fails, flush = [], gzip.GzipFile.flush
+    monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 1000.0)
+    monkeypatch.setattr(gzip.GzipFile, "flush", lambda *args: full_disk(fails.pop()) if fails else flush(*args))
+    with closing(JournalWriter(tmp_path)) as writer:
+        writer.begin(begin())
+        writer.add(*[Decided(MONDAY + number) for number in range(50)])
+        while writer.counts()["written"] < 51:
+            pass
+        fails.append("once")
+        if then == "another file":
+            writer.begin(begin(MONDAY + MINUTE))
+            writer.add(Decided(MONDAY + MINUTE))
+    assert writer.counts() == {"written": 3 if then == "another file" else 1, "dropped": 50}
+    assert caplog.text.count("the journal has a gap: No space left on device") == 1
+
+
+def test_what_was_to_reach_the_disk_with_a_record_that_failed_is_counted(tmp_path, monkeypatch):
+    """The records before it were in the same buffer."""
+    monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 1000.0)
+    with closing(JournalWriter(tmp_path)) as writer:
+        writer.begin(begin())
+        writer.add(*[Decided(MONDAY + number) for number in range(50)])
+        while writer.counts()["written"] < 51:
+            pass
+        monkeypatch.setattr(gzip.GzipFile, "write", lambda _, line: full_disk(line))
+        writer.add(Decided(MONDAY + MINUTE))
+    assert writer.counts() == {"written": 1, "dropped": 51}

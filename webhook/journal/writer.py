@@ -125,12 +125,17 @@ class JournalWriter:
 
     def _lose(self, why: str, records: int) -> None:
         """Stop the file at a gap; another one begins a minute later."""
+        self._not_before = int(self._clock() * 1000) + RETRY_MS  # before the gap is seen: `due` runs in another thread
+        self._tell(why, records)
+        self._gap = True
+        self._began = None  # last: what the event loop adds before is queued, and what it adds after is counted as lost
+
+    def _tell(self, why: str, records: int) -> None:
+        """Log why records are lost, and count them."""
         if self.failure != why:
             log.warning("the journal has a gap: %s", why)
         self.dropped += records
-        self._not_before = int(self._clock() * 1000) + RETRY_MS  # before the gap is seen: `due` runs in another thread
-        self.failure, self._gap = why, True
-        self._began = None  # last: what the event loop adds before is queued, and what it adds after is counted as lost
+        self.failure = why
 
     def _run(self) -> None:
         """Write until None arrives. After an error, records are dropped until the next file begins."""
@@ -146,7 +151,7 @@ class JournalWriter:
             except queue.Empty:
                 continue
             if records is None:
-                _close(stream)
+                self._finish(stream)
                 return
             self._taken += len(records)
             for record in records:
@@ -158,7 +163,7 @@ class JournalWriter:
         """Write one record. Return the file for the next one, None after an error."""
         try:
             if isinstance(record, Begin):
-                _close(stream)
+                self._finish(stream)
                 stream = None
                 self._tidy()
                 stream, self._is_on_disk = self._open(record), False
@@ -169,8 +174,9 @@ class JournalWriter:
             if isinstance(record, Begin):
                 self._measure(stream)
         except (OSError, ValueError) as error:
-            self._lose(getattr(error, "strerror", None) or str(error), 1)
-            self._give_up(stream)
+            lost = self._taken_back() if isinstance(error, OSError) else 0
+            self._lose(getattr(error, "strerror", None) or str(error), 1 + lost)
+            self._finish(stream)
             return None
         self.written += 1
         self._unsure += not isinstance(record, Begin)
@@ -198,18 +204,33 @@ class JournalWriter:
             self._unsure = 0
             self._full = os.stat(stream.name).st_size >= self._most
         except OSError as error:
-            self.written -= self._unsure
-            self._lose(error.strerror or str(error), self._unsure)
-            self._unsure = 0
-            self._give_up(stream)
+            self._lose(error.strerror or str(error), self._taken_back())
+            self._finish(stream)
             return None
         self._is_on_disk = True
         return stream
 
-    def _give_up(self, stream: gzip.GzipFile | None) -> None:
-        """Close a file after an error; remove it if it has no beginning: a full disk would leave one each minute."""
-        _close(stream)
-        if stream is not None and not self._is_on_disk:
+    def _taken_back(self) -> int:
+        """Count what may not have reached the disk as written no more, and return how many records that are."""
+        lost, self._unsure = self._unsure, 0
+        self.written -= lost
+        return lost
+
+    def _finish(self, stream: gzip.GzipFile | None) -> None:
+        """Close a file; what does not reach the disk is lost, which says nothing of the file that begins next.
+
+        One without a beginning is removed: a full disk would leave one each minute.
+        """
+        if stream is None:
+            return
+        try:
+            stream.flush()
+        except OSError as error:
+            self._tell(error.strerror or str(error), self._taken_back())
+        self._unsure = 0
+        with contextlib.suppress(OSError):
+            stream.close()  # all records are on the disk, or counted as lost
+        if not self._is_on_disk:
             with contextlib.suppress(OSError):
                 os.unlink(stream.name)
 
@@ -235,9 +256,3 @@ class JournalWriter:
                 kept += known.st_size
                 if kept > self._limits.total_bytes or known.st_mtime < oldest:
                     path.unlink()
-
-
-def _close(stream: gzip.GzipFile | None) -> None:
-    if stream is not None:
-        with contextlib.suppress(OSError):
-            stream.close()
