@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook.cli.commands.server.certs import certs
+from webhook.tls import self_signed
 from webhook.tls.authority import bundle, issue, names_of, new_authority
 from webhook.tls.folder import Folder
 from webhook.tls.self_signed import RENEW_BEFORE, ensure, rotate
@@ -98,6 +99,39 @@ def test_a_new_name_or_a_near_end_renews_the_leaf_only(folder):
     ensure(folder, NAMES, later)
     assert expiry(folder.certificate.read_bytes()) > ends
     assert folder.bundle.read_bytes() == authority
+
+
+@pytest.mark.parametrize("last", ["tls.key", "ca.key", "ca.crt"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_rotation_that_was_interrupted_is_finished_by_the_next_run(folder, monkeypatch, last, force):
+    """Behind each of its files: what is there afterwards can be served, and whoever trusted the old CA is not lost."""
+    before, real = folder.bundle.read_bytes(), self_signed.write
+
+    def write(path, data, *, secret=False):
+        real(path, data, secret=secret)
+        if path.name == last:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(self_signed, "write", write)
+    with pytest.raises(KeyboardInterrupt):
+        rotate(folder, NAMES, NOW)
+    monkeypatch.undo()
+    ensure(folder, NAMES, NOW, force=force)
+    assert shake_hands(ServingCertificate(folder).context, trusting(folder.bundle.read_bytes()))
+    assert folder.bundle.read_bytes().endswith(before)
+    assert ensure(folder, NAMES, NOW).startswith("kept")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_an_authoritys_key_that_cannot_be_read_is_left_alone(folder, force):
+    """It may be encrypted: nobody but its owner can tell whether it is still wanted."""
+    key = serialization.load_pem_private_key(folder.authority_key.read_bytes(), None)
+    encryption = serialization.BestAvailableEncryption(b"secret")
+    written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
+    folder.authority_key.write_bytes(written)
+    with pytest.raises(ValueError, match=r"ca\.key: the private key is encrypted"):
+        ensure(folder, NAMES, NOW, force=force)
+    assert folder.authority_key.read_bytes() == written
 
 
 def test_a_rotation_overlaps(folder):

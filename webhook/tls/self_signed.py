@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from webhook.tls.authority import CA_DAYS, LEAF_DAYS, Pair, bundle, issue, names_of, new_authority
+from webhook.tls.authority import CA_DAYS, LEAF_DAYS, Pair, bundle, is_pair, issue, names_of, new_authority
 from webhook.tls.folder import Folder, write
 from webhook.tls.validity import expiry
 
@@ -17,7 +17,8 @@ def ensure(folder: Folder, names: tuple[str, ...], now: datetime, *, force: bool
     """Create or renew what is missing, lacks a name, or expires soon; return a sentence on the result.
 
     `force` renews the leaf in any case. A folder without the CA's key, but with a valid leaf, is left unchanged
-    (another CA issues it). Raises ValueError if such a leaf has expired, OSError if the folder cannot be written.
+    (another CA issues it). Raises ValueError if such a leaf has expired or the CA cannot be read, OSError if the folder
+    cannot be written.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
     foreign = folder.certificate.exists() and not folder.authority_key.exists()
@@ -62,7 +63,11 @@ def _authority(folder: Folder, now: datetime) -> tuple[Pair, bool]:
     if not (folder.bundle.exists() and folder.authority_key.exists()):
         return _new_authority(folder, now), True
     current = Pair(folder.bundle.read_bytes(), folder.authority_key.read_bytes())
-    if expiry(current.certificate) - now < RENEW_BEFORE:
+    try:
+        matches = is_pair(current)
+    except ValueError as error:
+        raise ValueError(f"{folder.bundle.name} or {folder.authority_key.name}: {error}") from None
+    if not matches or expiry(current.certificate) - now < RENEW_BEFORE:  # a run was interrupted between the two files
         return _new_authority(folder, now), True
     return current, False
 
@@ -78,5 +83,10 @@ def _new_authority(folder: Folder, now: datetime) -> Pair:
 def _leaf_is_good(folder: Folder, names: tuple[str, ...], now: datetime) -> bool:
     if not (folder.certificate.exists() and folder.key.exists()):
         return False
-    leaf = folder.certificate.read_bytes()
-    return set(names) <= set(names_of(leaf)) and expiry(leaf) - now >= RENEW_BEFORE
+    leaf = Pair(folder.certificate.read_bytes(), folder.key.read_bytes())
+    try:
+        if not is_pair(leaf):
+            return False
+    except ValueError:
+        return False
+    return set(names) <= set(names_of(leaf.certificate)) and expiry(leaf.certificate) - now >= RENEW_BEFORE
