@@ -76,6 +76,17 @@ def test_each_hook_brings_the_account_that_it_runs_as(rendered):
 
 
 @pytest.mark.cluster
+def test_an_uninstall_deletes_the_accounts_of_hooks(rendered):
+    """A Job that failed leaves its account with rights in the whole cluster: Helm deletes what is a hook of the end."""
+    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+    hooks = [o["metadata"] for o in rendered if o["kind"] in kinds and "helm.sh/hook" in str(o["metadata"])]
+    assert {metadata["name"] for metadata in hooks} == {"sluice-crds", "sluice-registration"}
+    for annotations in (metadata["annotations"] for metadata in hooks):
+        assert "pre-delete" in annotations["helm.sh/hook"].split(",")
+        assert "hook-succeeded" in annotations["helm.sh/hook-delete-policy"]
+
+
+@pytest.mark.cluster
 def test_without_an_embedded_queue_no_pod_is_gated():
     """Where a Kueue decides, all shipped policies are served but those that gate pods."""
     here = {p.parent.name for p in (ROOT / "policies").glob("*/policy.yaml")}

@@ -81,8 +81,8 @@ RIGHTS: dict[str, JSON] = {
     "none": FACTS
     | dict.fromkeys((*JOBS, "pods"), READ)
     | dict.fromkeys(("localqueues.kueue.x-k8s.io", CLASSES), FOLLOW),
-    "registration": dict.fromkeys(HOOKS, "create"),
-    "crds": {CRD: "create", **dict.fromkeys((*KUEUE, "workloads.kueue.x-k8s.io"), "list update")},
+    "registration": dict(zip(HOOKS, ("create", "create get"), strict=True)),
+    "crds": {CRD: "create", HOOKS[1]: "get", **dict.fromkeys((*KUEUE, "workloads.kueue.x-k8s.io"), "list update")},
     "viewer": VIEW,
     "editor": VIEW | dict.fromkeys(("workloads.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"), f"{READ} patch update"),
     "admin": dict.fromkeys(VIEW, WRITE_ALL),
@@ -104,7 +104,7 @@ NAMED: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     "registration": [
         (HOOKS[0], "sluice", "", "get create patch delete"),
-        (HOOKS[1], "other", "", "create"),
+        (HOOKS[1], "other", "", "get create"),
         (CRD, "workloads.kueue.x-k8s.io", "", "get patch"),
         (CRD, "others.example.com", "", ""),
         ("secrets", "sluice-tls", OURS, ""),

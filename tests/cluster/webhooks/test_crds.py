@@ -6,7 +6,7 @@ import pytest
 
 from webhook.api.crds.definitions import Webhook, definitions
 from webhook.cluster.api.kinds import FLAVOR
-from webhook.cluster.webhooks.configurations import CRD
+from webhook.cluster.webhooks.configurations import CRD, Options, WebhookEndpoint, register
 from webhook.cluster.webhooks.crds import KEEPS_CRDS, apply, guards, migrate
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import NotFound, Refused
@@ -84,6 +84,33 @@ def test_anothers_definition_is_left_alone():
             await store.get(CRD, "queuepolicies.sluice.dev")
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("take_over", "at", "told"),
+    [
+        (False, "sluice", "applied; still converted at Service sluice-system/sluice, of another release; "
+                          "`sluice crds --take-over` changes that"),
+        (True, "gate", "applied"),
+    ],
+    ids=["applied", "taken over"],
+)  # fmt: skip
+def test_another_release_goes_on_converting(take_over, at, told):
+    """A second release brings the CRDs up to date; the first converts them, by its authority, unless they are taken."""
+
+    async def go():
+        store = MemoryStore()
+        await apply(store, definitions(Webhook()))
+        await register(store, [], WebhookEndpoint(b"CA"), Options())
+        before = await store.get(CRD, NAME)
+        second = definitions(Webhook(service="gate", namespace="gate"))
+        done = {outcome.name: outcome.told for outcome in await apply(store, second, take_over=take_over)}
+        return before, await store.get(CRD, NAME), done[NAME]
+
+    before, after, outcome = asyncio.run(go())
+    client = after["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert (client["service"]["name"], outcome) == (at, told)
+    assert take_over or client == before["spec"]["conversion"]["webhook"]["clientConfig"]
 
 
 OF_KUEUE = {

@@ -193,6 +193,33 @@ def test_our_crds_are_told_where_to_convert():
     assert untouched
 
 
+@pytest.mark.parametrize("registered", [True, False], ids=["it is there", "it was uninstalled"])
+def test_crds_that_another_release_converts_stay_so(registered):
+    """Two releases: the second takes the conversion only where the first is gone, whose Service answers no more."""
+
+    async def go():
+        store = MemoryStore()
+        await store.create(crd("workloads", labels={"app.kubernetes.io/part-of": "sluice"}))
+        first = WebhookEndpoint(b"ONE", service="sluice", namespace="sluice-system")
+        await register(store, [], first, Options("sluice"))
+        before = await store.get(CRD, "workloads.kueue.x-k8s.io")
+        if not registered:
+            await remove(store, "sluice")
+        second = WebhookEndpoint(b"TWO", service="gate", namespace="gate")
+        _, left = await register(
+            store, [], second, Options("gate", annotations={"cert-manager.io/inject-ca-from": "g"})
+        )
+        return before, await store.get(CRD, "workloads.kueue.x-k8s.io"), left
+
+    before, after, left = asyncio.run(go())
+    if registered:
+        told = "workloads.kueue.x-k8s.io: still converted at Service sluice-system/sluice, of another release; "
+        assert (after, left) == (before, [f"{told}`sluice crds --take-over` changes that"])
+    else:
+        assert after["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"] == "gate"
+        assert left == []
+
+
 def test_the_command_prints_what_it_would_write():
     """`sluice register --print` gives both configurations of the shipped policies as YAML; a missing CA is named."""
     done = CliRunner().invoke(

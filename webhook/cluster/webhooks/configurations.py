@@ -101,14 +101,15 @@ def configurations(
 
 async def register(
     store: ObjectStore, hooks: Sequence[Hook], target: WebhookEndpoint, options: Options
-) -> list[Object]:
-    """Write both configurations, and give them. Raises StoreError.
+) -> tuple[list[Object], list[str]]:
+    """Write both configurations, and give them, with a sentence for each CRD that another release converts.
 
     Our CRDs are told to convert at the target too: a chart's CRDs cannot know the release and its authority.
+    Raises StoreError.
     """
-    await convert_at(store, target, options)
+    left = await convert_at(store, target, options)
     made = configurations(hooks, target, options, await existing(store, options.name))
-    return [await store.apply(obj, MANAGER) for obj in made]
+    return [await store.apply(obj, MANAGER) for obj in made], left
 
 
 async def existing(store: ObjectStore, name: str) -> list[Object]:
@@ -135,8 +136,12 @@ async def remove(store: ObjectStore, name: str) -> None:
             continue
 
 
-async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Options) -> None:
-    """Write into our own CRDs where `/convert` is and whom to trust there; those of a Kueue are left alone."""
+async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Options) -> list[str]:
+    """Write into our own CRDs where `/convert` is and whom to trust there; those of a Kueue are left alone.
+
+    So are those that another release converts: a sentence is returned for each. A URL is written in any case.
+    """
+    left = []
     for kind in KINDS:
         if len(kind.versions) < 2:
             continue
@@ -148,12 +153,35 @@ async def convert_at(store: ObjectStore, target: WebhookEndpoint, options: Optio
         conversion = found.get("spec", {}).get("conversion") or {}
         if labels.get(PART_OF) != OURS or conversion.get("strategy") != "Webhook":
             continue
+        if not target.url and (other := await converted_by_another(store, found, target.service)):
+            left.append(f"{kind.name}: {other}")
+            continue
         config = target.config(CONVERT_PATH.strip("/"))
         absent = {"service": None} if target.url else {"url": None}
         patch: dict[str, Any] = {"spec": {"conversion": {"webhook": {"clientConfig": {**absent, **config}}}}}
         if options.annotations:
             patch["metadata"] = {"annotations": dict(options.annotations)}
         await store.patch(CRD, kind.name, None, patch)
+    return left
+
+
+async def converted_by_another(store: ObjectStore, definition: Object, release: str) -> str:
+    """Return a sentence where a CRD is converted at the Service of another release whose webhooks are registered.
+
+    An uninstall deletes them first, so that the Service of a release that is gone holds nothing. Raises StoreError.
+    """
+    conversion = definition["spec"].get("conversion") or {}
+    service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
+    if conversion.get("strategy") != "Webhook" or service.get("name", release) == release:
+        return ""
+    try:
+        found = await store.get(VALIDATING, service["name"])
+    except NotFound:
+        return ""
+    if (found["metadata"].get("labels") or {}).get(PART_OF) != OURS:
+        return ""
+    at = f"{service.get('namespace')}/{service['name']}"
+    return f"still converted at Service {at}, of another release; `sluice crds --take-over` changes that"
 
 
 def conditions_of(hook: Hook) -> list[dict[str, str]]:

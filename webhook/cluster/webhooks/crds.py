@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.crds.kinds import KINDS, CustomKind
-from webhook.cluster.webhooks.configurations import CRD, OURS, PART_OF
+from webhook.cluster.webhooks.configurations import CRD, OURS, PART_OF, converted_by_another
 from webhook.kube.gvk import GroupVersionKind
 from webhook.store.errors import Conflict, NotFound, Refused
 from webhook.store.objects import Object, ObjectStore, key_of
@@ -34,8 +34,8 @@ class ApplyResult:
 async def apply(
     store: ObjectStore, definitions: Sequence[Object], *, take_over: bool = False, dry_run: bool = False
 ) -> list[ApplyResult]:
-    """Apply CRDs; what they say of trust stays as it is. One that is not Sluice's is left alone, or, with `take_over`,
-    becomes Sluice's. Raises StoreError.
+    """Apply CRDs; what they say of trust stays as it is, and where another release converts them. One that is not
+    Sluice's is left alone. With `take_over` it becomes Sluice's, and all are converted here. Raises StoreError.
     """
     done = []
     for definition in definitions:
@@ -45,8 +45,10 @@ async def apply(
         except NotFound:
             found = definition
         if _ours(found):
-            await store.apply(definition, MANAGER, dry_run=dry_run)
-            done.append(ApplyResult(name, "applied"))
+            other = "" if take_over else await _converted_elsewhere(store, found, definition)
+            wanted = _with_conversion_of(found, definition) if other else definition
+            await store.apply(wanted, MANAGER, dry_run=dry_run)
+            done.append(ApplyResult(name, f"applied; {other}" if other else "applied"))
         elif take_over:
             done.append(await _take_over(store, found, definition, dry_run=dry_run))
         else:
@@ -56,6 +58,21 @@ async def apply(
             await store.apply(guard, MANAGER, dry_run=dry_run)
         done.append(ApplyResult(KEEPS_CRDS, "applied: the CRDs cannot be deleted by accident"))
     return done
+
+
+async def _converted_elsewhere(store: ObjectStore, found: Object, definition: Object) -> str:
+    """Return a sentence where another release converts a CRD that we would convert at our Service."""
+    conversion = definition["spec"].get("conversion") or {}
+    service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
+    return await converted_by_another(store, found, service["name"]) if service else ""
+
+
+def _with_conversion_of(found: Object, definition: Object) -> Object:
+    """Return a definition that is converted at the Service of `found`: an applied one without it would remove it."""
+    conversion = definition["spec"]["conversion"]
+    service = found["spec"]["conversion"]["webhook"]["clientConfig"]["service"]
+    webhook = {**conversion["webhook"], "clientConfig": {"service": service}}
+    return {**definition, "spec": {**definition["spec"], "conversion": {**conversion, "webhook": webhook}}}
 
 
 async def _take_over(store: ObjectStore, found: Object, definition: Object, *, dry_run: bool) -> ApplyResult:

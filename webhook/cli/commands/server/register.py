@@ -34,7 +34,6 @@ from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import QueueMode
 from webhook.policy.loading.load_bundle import load_bundle
 from webhook.policy.webhook_rules import registration as webhooks
-from webhook.store.objects import Object
 
 LOOK: Final = 0.5
 """Seconds between two looks at what is registered."""
@@ -112,14 +111,14 @@ def register(
         click.echo("---\n".join(documents.dump(obj) for obj in objects), nl=False)
         return
 
-    async def register_in(store: LiveStore) -> list[Object]:
+    async def register_in(store: LiveStore) -> list[str]:
         there = [] if policies else await registered(store, name)
         phases = {hook.mutating for hook in there}
         lacking = [hook for hook in needed if hook.mutating not in phases]  # its configuration was deleted, or is empty
-        return await configurations.register(store, [*there, *lacking], target, options)
+        made, left = await configurations.register(store, [*there, *lacking], target, options)
+        return [*left, *(f"{o['kind']} {name}: {', '.join(hook['name'] for hook in o['webhooks'])}" for o in made)]
 
-    for obj in ask("register", register_in, kubeconfig, context):
-        click.echo(f"{obj['kind']} {name}: {', '.join(entry['name'] for entry in obj['webhooks'])}")
+    click.echo("\n".join(ask("register", register_in, kubeconfig, context)))
     if seconds is not None:
         _wait(kubeconfig, context, name, seconds)
 
