@@ -5,6 +5,7 @@ import math
 import pytest
 
 from tests.chart.helm import template
+from tests.chart.looked_up import cluster_of
 from tests.chart.rendered import CHART, configuration_of, of_kind
 from webhook.config import load
 from webhook.documents import read
@@ -59,9 +60,10 @@ def test_recordings_have_a_place_to_be_written():
 
 @pytest.mark.cluster
 def test_the_journal_has_a_volume(tmp_path):
-    """Where decisions are kept, `serve` writes to a volume that is mounted; which one is the user's to say."""
+    """Where decisions are kept, `serve` writes to a volume that is mounted; which one is the user's to say: Helm merges
+    it into the default, and a volume of two types is refused."""
     claim = "journal.volume.ephemeral.volumeClaimTemplate.spec.accessModes[0]=ReadWriteOnce"
-    arguments = ("--set=journal.enabled=true,journal.volume.emptyDir=null", f"--set={claim}")
+    arguments = ("--set=journal.enabled=true", f"--set={claim}")
     configuration, *_ = of_kind("ConfigMap", *arguments)
     file = tmp_path / "sluice.yaml"
     file.write_text(configuration["data"]["sluice.yaml"])
@@ -70,8 +72,9 @@ def test_the_journal_has_a_volume(tmp_path):
     mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
     assert mounts["journal"] == str(load(file, {}, {}).journal_folder)
     (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "journal"]
-    assert "ephemeral" in volume
-    assert "emptyDir" not in volume
+    assert set(volume) == {"name", "ephemeral"}
+    (deployment,) = of_kind("Deployment", "--set=journal.enabled=true,journal.volume.emptyDir.sizeLimit=9Gi")
+    assert {"name": "journal", "emptyDir": {"sizeLimit": "9Gi"}} in deployment["spec"]["template"]["spec"]["volumes"]
 
 
 @pytest.mark.cluster
@@ -105,3 +108,21 @@ def test_replicas_are_scaled_by_the_cpu_of_our_container():
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert (metric["type"], metric["containerResource"]["container"]) == ("ContainerResource", container["name"])
     assert "cpu" in container["resources"]["requests"]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("persistent", [False, True], ids=["Deployment", "StatefulSet"])
+def test_autoscaling_keeps_the_number_that_runs(persistent, tmp_path):
+    """An upgrade that drops the number scales a running release to one; one of its own undoes what was scaled."""
+    kind = "StatefulSet" if persistent else "Deployment"
+    arguments = [f"--set=autoscaling.enabled=true,journal.enabled=true,journal.persistent={str(persistent).lower()}"]
+    metadata = {"name": "sluice", "namespace": "sluice-system"}
+    running = {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": {"replicas": 5}}
+    with cluster_of(tmp_path, running) as there:
+        (upgraded,) = of_kind(kind, *arguments, *there)
+        (scaled,) = of_kind(kind, arguments[0].replace("enabled=true", "enabled=false", 1), *there)
+    assert (upgraded["spec"]["replicas"], scaled["spec"]["replicas"]) == (5, 2)
+    with cluster_of(tmp_path) as empty:
+        (installed,) = of_kind(kind, *arguments, *empty)
+    (printed,) = of_kind(kind, *arguments)
+    assert "replicas" not in installed["spec"] | printed["spec"]
