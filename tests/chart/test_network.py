@@ -122,3 +122,32 @@ def test_the_page_has_a_port_and_the_rights_of_its_mode(mode, asks, tmp_path):
     (tmp_path / "sluice.yaml").write_text(by_kind["ConfigMap"]["data"]["sluice.yaml"])
     config = load(tmp_path / "sluice.yaml", {}, {})
     assert (config.ui, config.ui_listen) == (mode, "0.0.0.0:8090")
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("source", "bundle", "trust"),
+    [
+        ("sluice", "", {"insecureSkipTLSVerify": True}),
+        ("secret", "", {"insecureSkipTLSVerify": True}),
+        ("secret", "UEVN", {"caBundle": "UEVN"}),
+        ("cert-manager", "UEVN", {"caBundle": "UEVN"}),
+        ("cert-manager", "", {}),
+    ],
+)
+def test_who_is_trusted_at_the_visibility_api(source, bundle, trust):
+    """A bundle that is given, else what cert-manager injects: it is refused beside insecureSkipTLSVerify."""
+    chosen = f"--set=visibility.enabled=true,visibility.caBundle={bundle},tls.source={source}"
+    for service in of_kind("APIService", chosen):
+        assert {
+            key: service["spec"][key] for key in ("caBundle", "insecureSkipTLSVerify") if key in service["spec"]
+        } == trust
+        injected = (service["metadata"].get("annotations") or {}).get("cert-manager.io/inject-ca-from")
+        assert injected == (None if trust else "sluice-system/sluice")
+
+
+@pytest.mark.cluster
+def test_a_bundle_for_a_certificate_that_rotates_is_refused():
+    """Sluice makes another authority after a year, and only the webhooks learn of it."""
+    with pytest.raises(RuntimeError, match=r"visibility\.caBundle: not with tls\.source sluice"):
+        template(CHART, "--set=visibility.enabled=true,visibility.caBundle=UEVN")

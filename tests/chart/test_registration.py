@@ -87,11 +87,19 @@ def test_an_uninstall_deletes_the_accounts_of_hooks(rendered):
 
 
 @pytest.mark.cluster
-def test_without_an_embedded_queue_no_pod_is_gated():
-    """Where a Kueue decides, all shipped policies are served but those that gate pods."""
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "mode=external",
+        "mode=none,policies.shipped=/opt/sluice/policies/",
+        "mode=external,policies.shipped=,policies.paths[0]=/opt/sluice//policies",
+    ],
+)
+def test_without_an_embedded_queue_no_pod_is_gated(chosen):
+    """Where a Kueue decides, all shipped policies are served but those that gate pods, as their folder may be named."""
     here = {p.parent.name for p in (ROOT / "policies").glob("*/policy.yaml")}
     wanted = sorted(f"/opt/sluice/policies/{name}" for name in here - {"suspend-pods", "suspend-serving"})
-    objects = [d.value for d in read(template(CHART, "--set=mode=external"), "chart")]
+    objects = [d.value for d in read(template(CHART, f"--set={chosen}"), "chart")]
     (config,) = [o for o in objects if o["kind"] == "ConfigMap"]
     (served,) = read(config["data"]["sluice.yaml"])
     assert sorted(served.value["policies"]) == wanted

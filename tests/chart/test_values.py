@@ -52,6 +52,10 @@ def test_each_value_that_the_installation_page_sets_is_one():
         {"visibility": {"enabled": "yes"}},
         {"kueueConfig": {"kind": "Configuration"}},
         {"settings": {"keepRegistration": False}},
+        {"settings": {"featureGates": "abc"}},
+        {"settings": {"objectRetentionPolicies": {"workloads": "1h"}}},
+        {"settings": {"visibilityServer": 8082}},
+        {"settings": {"recordFolder": ["/recorded"]}},
     ],
 )
 def test_wrong_values_are_refused(wrong):
@@ -65,6 +69,28 @@ def test_helm_refuses_wrong_values():
     """Helm itself holds the values against the schema."""
     with pytest.raises(RuntimeError, match="mode"):
         template(CHART, "--set=mode=embeded")
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    "section", ["tls", "visibility", "ui", "service", "settings", "crds", "autoscaling", "journal"]
+)
+def test_a_section_that_is_null_is_refused_in_words(section):
+    """Helm drops it, with its defaults: the template would end in an error of Go."""
+    with pytest.raises(RuntimeError, match=f"missing property '{section}'"):
+        template(CHART, f"--set={section}=null")
+
+
+@pytest.mark.cluster
+def test_a_namespace_of_digits_is_a_text():
+    """YAML would read a number, which neither `serve` nor the API server takes."""
+    rendered = template(CHART, "--namespace=1234", "--set=visibility.enabled=true")
+    objects = [document.value for document in read(rendered, "chart") if document.value]
+    (configuration,) = [o for o in objects if o["kind"] == "ConfigMap"]
+    assert next(iter(read(configuration["data"]["sluice.yaml"]))).value["namespace"] == "1234"
+    subjects = [subject for o in objects for subject in o.get("subjects") or ()]
+    assert {subject["namespace"] for subject in subjects} == {"1234"}
+    assert {o["spec"]["service"]["namespace"] for o in objects if o["kind"] == "APIService"} == {"1234"}
 
 
 ALL = {

@@ -93,14 +93,15 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* The folders of shipped policies, one a line. Where no embedded queue takes a Pod's gate off, no policy sets it. */}}
-{{- define "sluice.shipped" -}}
-{{- if and (ne .Values.mode "embedded") (eq .Values.policies.shipped "/opt/sluice/policies") -}}
+{{/* The folders of the policies in `folder`, one a line. Where no embedded queue takes a Pod's gate off, no policy of the
+shipped ones sets it, however their folder is written. */}}
+{{- define "sluice.folders" -}}
+{{- if and (ne .root.Values.mode "embedded") .folder (eq (clean .folder) "/opt/sluice/policies") -}}
 {{- range list "frozen-while-admitted" "gpu-defaults" "gpu-integer" "gpu-tolerations" "job-user" "limit-range" "priority-class" "queue-name" "queue-required" "stays-queued" "suspend-jobs" "valid-jobs" "valid-pods" }}
 /opt/sluice/policies/{{ . }}
 {{- end }}
 {{- else }}
-{{ .Values.policies.shipped }}
+{{ .folder }}
 {{- end }}
 {{- end -}}
 
@@ -136,7 +137,7 @@ capabilities: {drop: [ALL]}
 
 {{/* All places of policies, one a line. */}}
 {{- define "sluice.policies" -}}
-{{ include "sluice.shipped" . }}
+{{ include "sluice.folders" (dict "root" . "folder" .Values.policies.shipped) }}
 {{- if .Values.policies.files }}
 /etc/sluice/policies
 {{- end }}
@@ -144,7 +145,7 @@ capabilities: {drop: [ALL]}
 /etc/sluice/policy-image
 {{- end }}
 {{- range .Values.policies.paths }}
-{{ . }}
+{{ include "sluice.folders" (dict "root" $ "folder" .) }}
 {{- end }}
 {{- end -}}
 
