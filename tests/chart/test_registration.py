@@ -1,6 +1,7 @@
 """The chart's hooks: what they register, take over and take away, and as whom."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -133,3 +134,17 @@ def test_crds_are_taken_over_where_sluice_runs_the_queues_only():
     assert "--take-over" in jobs["sluice-crds"]["spec"]["template"]["spec"]["containers"][0]["args"]
     with pytest.raises(RuntimeError, match=r"crds\.takeOver: only with mode embedded"):
         template(CHART, "--set=crds.takeOver=true,mode=external")
+
+
+@pytest.mark.cluster
+def test_the_page_deletes_what_kueue_and_the_chart_both_bring(tmp_path):
+    """Helm takes no object of another owner: an upgrade in the place of a Kueue would stop at each of these names."""
+    (tmp_path / "kueue.yaml").write_text("kind: Configuration")
+    chosen = (f"--set-file=kueueConfig={tmp_path / 'kueue.yaml'}", "--set=roles.kueuePrefix=kueue,crds.takeOver=true")
+    objects = [d.value for d in read(template(CHART, *chosen), "chart") if d.value]
+    shared = {o["metadata"]["name"] for o in objects if not o["metadata"]["name"].startswith("sluice")}
+    assert len(shared) == 4
+    page = (ROOT / "docs/how-to/kueue.md").read_text()
+    steps = page.partition("\n## 5. ")[2].partition("helm upgrade --install")[0]
+    deleted = {word for line in steps.splitlines() if "kubectl delete" in line for word in re.findall(r"[-.\w]+", line)}
+    assert shared <= deleted
