@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 Object = dict[str, Any]
@@ -31,3 +31,14 @@ def is_named(workload: Object, name: str, namespace: str) -> bool:
         return True
     owners = ((owner.lower(), owned) for _, owner, owned in owners_of(workload))
     return any(owned == plain and kind.lower() in ("", owner) for owner, owned in owners)
+
+
+def require_one_job(workloads: Iterable[Object], name: str, namespace: str) -> None:
+    """Raise ValueError where Workloads of one name are those of jobs of several kinds: the name says not which."""
+    kind, _, plain = name.rpartition("/")
+    owners = {(owner, owned) for workload in workloads for _, owner, owned in owners_of(workload)}
+    jobs = sorted(
+        f"{owner}/{owned}" for owner, owned in owners if owned == plain and kind.lower() in ("", owner.lower())
+    )
+    if len(jobs) > 1:
+        raise ValueError(f'"{name}" is the name of several jobs in namespace {namespace}: use {" or ".join(jobs)}')

@@ -12,6 +12,7 @@ from webhook.cli.commands.cluster.evict import evict
 from webhook.cli.commands.cluster.requeue import requeue
 from webhook.cli.commands.cluster.resume import resume
 from webhook.cli.commands.cluster.stop import stop
+from webhook.cli.commands.cluster.why import why
 from webhook.cli.live import steering
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.store.errors import NotFound
@@ -101,6 +102,25 @@ def test_a_slice_that_was_replaced_is_not_the_job(store):
     asyncio.run(store.create(new))
     finish(store, "job-runs-1")
     assert asyncio.run(steering.workload_of(store, "runs", "team-a"))["metadata"]["name"] == "job-runs-2"
+
+
+@pytest.mark.parametrize("command", [evict, requeue, why], ids=["evict", "requeue", "why"])
+def test_a_name_of_two_jobs_is_not_chosen_among(store, command):
+    """Jobs of two kinds may have one name: which is meant is asked for; one that has finished is not meant."""
+    other = next(obj for obj in objects() if obj["metadata"]["name"] == "job-waits-1")
+    (owner,) = other["metadata"]["ownerReferences"]
+    owner |= {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}
+    other["metadata"] |= {"name": "pytorchjob-waits-1"}
+    asyncio.run(store.create(other))
+    yes = [] if command is why else ["--yes"]
+    done = invoke(command, "waits", "-n", "team-a", *yes)
+    told = '"waits" is the name of several jobs in namespace team-a: use Job/waits or PyTorchJob/waits'
+    assert (done.exit_code, done.stdout, done.stderr) == (exits.BAD_INPUT, "", f"sluice {command.name}: {told}\n")
+    assert field(store, WORKLOAD, "pytorchjob-waits-1", "team-a", "active") is None
+    assert invoke(command, "pytorchjob/waits", "-n", "team-a", *yes).exit_code == exits.PASSED
+    assert field(store, WORKLOAD, "job-waits-1", "team-a", "active") is None
+    finish(store, "pytorchjob-waits-1")
+    assert invoke(command, "waits", "-n", "team-a", *yes).exit_code == exits.PASSED
 
 
 def test_quota_is_waited_for(store):

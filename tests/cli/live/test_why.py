@@ -173,3 +173,20 @@ def test_a_pod_of_a_group_goes_by_the_workload_of_the_group(store):
     assert done.stdout.startswith("Workload team-a/pair loses its place in the queue")
     planned = json.loads(invoke(plan, "--live", "-o", "json").stdout)
     assert [row["workload"] for row in planned["pending"]] == ["team-a/pair", "team-a/job-waits-1"]
+
+
+def test_a_name_of_two_jobs_without_workloads(store):
+    """Which is meant is asked for before there are Workloads, too."""
+    pods = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    labels = {"kueue.x-k8s.io/queue-name": "lq"}
+    metadata = {"name": "twin", "namespace": "team-a", "labels": labels, "uid": "u"}
+    specs = {
+        ("batch/v1", "Job"): {"template": pods},
+        ("kubeflow.org/v1", "PyTorchJob"): {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": pods}}},
+    }
+    for (version, kind), spec in specs.items():
+        asyncio.run(store.create({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}))
+    done = invoke(why, "twin", "-n", "team-a")
+    told = '"twin" is the name of several jobs in namespace team-a: use Job/twin or PyTorchJob/twin'
+    assert (done.exit_code, done.stderr) == (exits.BAD_INPUT, f"sluice why: {told}\n")
+    assert invoke(why, "Job/twin", "-n", "team-a").exit_code == exits.PASSED

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.api.workload_owner import is_named
+from webhook.api.workload_owner import is_named, require_one_job
 from webhook.cli.live.session import served
 from webhook.cluster.api.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from webhook.kube.condition_types import FINISHED, QUOTA_RESERVED
@@ -58,7 +58,7 @@ async def of_queue(store: ObjectStore, name: str, namespace: str | None, policy:
 async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: bool) -> StatusPatch:
     """Evict and hold a Workload, or put it back into its queue; `name` is its own or its job's.
 
-    Raises NotFound, and ValueError where it has finished: nobody would do anything about it.
+    Raises NotFound, and ValueError where it has finished, as nobody would do anything about it, or is one of several.
     """
     workload = await workload_of(store, name, namespace)
     own = workload["metadata"]["name"]
@@ -72,9 +72,10 @@ async def of_workload(store: ObjectStore, name: str, namespace: str, *, active: 
 
 
 async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
-    """Find a Workload by its name, or by that of the job it was made for. Raises NotFound.
+    """Find a Workload by its name, or by that of the job it was made for (`[KIND/]NAME`). Raises NotFound.
 
     Of several it is the newest that has not finished: slices of an elastic job may be of the same second.
+    Raises ValueError where they are of jobs of several kinds.
     """
     gvk = await _served(store, WORKLOAD)
     try:
@@ -84,7 +85,9 @@ async def workload_of(store: ObjectStore, name: str, namespace: str) -> Object:
     found = [workload for workload in there if is_named(workload, name, namespace)]
     if not found:
         raise NotFound(f'no queued job or Workload "{name}" in namespace {namespace}')
-    return max(found, key=lambda each: (not holds(each, FINISHED), str(each["metadata"].get("creationTimestamp"))))
+    found = [workload for workload in found if not holds(workload, FINISHED)] or found
+    require_one_job(found, name, namespace)
+    return max(found, key=lambda each: str(each["metadata"].get("creationTimestamp")))
 
 
 async def released(

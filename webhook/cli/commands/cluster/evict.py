@@ -17,12 +17,12 @@ EXAMPLES: Final = "  sluice evict train-7b -n team-a    hold it until it is requ
 
 
 @changing("evict", EXAMPLES)
-@click.argument("workload", type=TEXT)
+@click.argument("workload", type=TEXT, metavar="[KIND/]NAME")
 @namespace_option
 def evict(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Stop a Workload and hold it until it is requeued. WORKLOAD is its name or its job's.
+    """Stop a Workload and hold it until it is requeued. NAME is its own, or its job's.
 
     Exit code 1: not confirmed, 2: the cluster cannot be used, or the Workload does not exist.
     """

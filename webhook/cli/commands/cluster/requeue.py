@@ -22,12 +22,12 @@ EXAMPLES: Final = "  sluice requeue train-7b    put it back into its queue, runn
 
 
 @changing("requeue", EXAMPLES)
-@click.argument("workload", type=TEXT)
+@click.argument("workload", type=TEXT, metavar="[KIND/]NAME")
 @namespace_option
 def requeue(
     workload: str, namespace: str | None, dry_run: bool, yes: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Put a Workload back into its queue. A running one is evicted first. WORKLOAD is its name or its job's.
+    """Put a Workload back into its queue. A running one is evicted first. NAME is its own, or its job's.
 
     Exit code 1: not confirmed, 2: the cluster cannot be used, or the Workload does not exist.
     """

@@ -12,7 +12,7 @@ import click
 import orjson
 
 from webhook.api.state_of_workload import workload_state
-from webhook.api.workload_owner import is_named
+from webhook.api.workload_owner import is_named, require_one_job
 from webhook.cli import exits
 from webhook.cli.live.cluster_state import OF_THE_CORE, WITH_JOBS, ClusterState, cluster_state
 from webhook.cli.live.explained import decided, lines, record, unqueued
@@ -100,6 +100,7 @@ def _unasked(objects: Iterable[Object], namespace: str) -> Iterator[str]:
 
 
 def _made(cluster: Cluster, job: str, namespace: str) -> Object | None:
-    """Return the Workload that a job is about to get."""
-    made = (obj for obj in cluster.objects if obj["kind"] == "Workload" and is_named(obj, job, namespace))
-    return next(made, None)
+    """Return the Workload that a job is about to get. Raises ValueError where jobs of several kinds have the name."""
+    made = [obj for obj in cluster.objects if obj["kind"] == "Workload" and is_named(obj, job, namespace)]
+    require_one_job(made, job, namespace)
+    return next(iter(made), None)
