@@ -14,7 +14,7 @@ from typing import Any, Final
 from webhook.api.configuration.read import settings_among
 from webhook.api.configuration.sections import QueueSettings
 from webhook.cli.paths import shorter
-from webhook.config import REPOSITORY, load, settings_said
+from webhook.config import PREFIX, REPOSITORY, load, settings_said
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.offline.dryrun.against import then
@@ -26,6 +26,8 @@ from webhook.policy.queue_rules.files import DEFAULT, names_of, rules_by_setting
 from webhook.queue.rules import Rules
 
 FILE: Final = Path(REPOSITORY)
+NAMESPACE: Final = f"{PREFIX}NAMESPACE"
+"""The variable that names Sluice's namespace in the cluster, for people whose release is in another one."""
 POLICIES: Final = (Path("policies"),)
 """Where policies are when neither an option nor the file says."""
 
@@ -50,12 +52,16 @@ class Repository:
 
 
 def repository(policies: Sequence[Path] = (), rules: Sequence[str] = (), file: Path = FILE) -> Repository:
-    """Return what is in force where options give these. Raises SourceError where the file cannot be used."""
+    """Return what is in force where options give these. Raises SourceError where the file cannot be used.
+
+    Of the variables of `sluice serve` only that of the namespace counts here: the others are about a process.
+    """
     there = file.is_file()
     if not there and file == FILE and os.path.lexists(file):
         wrong = "leads nowhere" if file.is_symlink() else "is not a file"
         raise SourceError([Diagnostic("FILE001", Place(str(file)), wrong)])
-    config = load(file if there else None, {}, {"queue_rules": tuple(rules)} if rules else {})
+    named = {NAMESPACE: name} if (name := os.environ.get(NAMESPACE)) else {}
+    config = load(file if there else None, named, {"queue_rules": tuple(rules)} if rules else {})
     found = tuple(policies) or tuple(map(shorter, config.policies)) or POLICIES
     return Repository(found, config.queue_rules, bool(rules) or there, config.namespace, settings_said(config))
 

@@ -96,11 +96,11 @@ def say(store, said=SAID):
     asyncio.run(store.patch(WORKLOAD, "job-waits-1", "team-a", {"status": {"conditions": rows}}, subresource="status"))
 
 
-def publish(store, names=("kueue",), digest="", queues=None):
+def publish(store, names=("kueue",), digest="", queues=None, namespace="sluice-system"):
     """Let the leader name its rules and settings on its Lease."""
     rules = rules_named(names)
     text = published(Configured(names), digest or rules.digest, queues or QueueSettings())
-    metadata = {"name": "sluice", "namespace": "sluice-system", "annotations": {PUBLISHED: text}}
+    metadata = {"name": "sluice", "namespace": namespace, "annotations": {PUBLISHED: text}}
     asyncio.run(store.create({"apiVersion": LEASE.api_version, "kind": "Lease", "metadata": metadata}))
 
 

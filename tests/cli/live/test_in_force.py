@@ -19,10 +19,12 @@ def test_the_rules_are_those_in_force(store, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".sluice.yaml").write_text("queueRules: [fifo]\npolicies: []\n")
     asked = (why, "waits", "-n", "team-a")
-    assert "note: the rules in force are not known: Lease sluice-system/sluice does not exist; decided by those of " \
+    assert "note: the rules in force are not known: Lease sluice-system/sluice does not exist " \
+        "(SLUICE_NAMESPACE names the namespace of Sluice); decided by those of " \
         ".sluice.yaml: fifo" in invoke(*asked).stderr  # fmt: skip
     assert invoke(*asked, "--rules", "kueue").stderr == "note: the settings of the queues in force are not known: " \
-        "Lease sluice-system/sluice does not exist; counted by those of .sluice.yaml\n"  # fmt: skip
+        "Lease sluice-system/sluice does not exist (SLUICE_NAMESPACE names the namespace of Sluice); " \
+        "counted by those of .sluice.yaml\n"  # fmt: skip
     publish(store, ("kueue", "backfill"))
     assert invoke(*asked).stderr == ""
     name_on_lease(store, published(Configured(("kueue",)), "sha256:0", QueueSettings()))
@@ -86,3 +88,16 @@ def test_requests_are_counted_as_the_leader_counts_them(store, monkeypatch, tmp_
         name_on_lease(store, json.dumps({name: value for name, value in fields.items() if value is not None}))
         told = "note: the settings of the queues in force are not known: counted by those of .sluice.yaml\n"
         assert asked_of_licensed() == (False, False, told)
+
+
+def test_the_lease_may_be_in_another_namespace(store, monkeypatch, tmp_path):
+    """The variable of `sluice serve` says where; it goes before the file, and one that is no name is refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".sluice.yaml").write_text("{policies: [], namespace: of-the-file}\n")
+    publish(store, namespace="gpu-queue")
+    assert "Lease of-the-file/sluice does not exist (SLUICE_NAMESPACE" in invoke(why, "waits", "-n", "team-a").stderr
+    monkeypatch.setenv("SLUICE_NAMESPACE", "gpu-queue")
+    assert invoke(why, "waits", "-n", "team-a").stderr == ""
+    monkeypatch.setenv("SLUICE_NAMESPACE", "GPU/queue")
+    done = invoke(why, "waits", "-n", "team-a")
+    assert (done.exit_code, "SLUICE_NAMESPACE" in done.stderr) == (exits.BAD_INPUT, True)

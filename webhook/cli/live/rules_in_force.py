@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.api.configuration.sections import QueueSettings
-from webhook.cli.repository import FILE, Repository, queue_rules, repository, rules_as_configured
+from webhook.cli.repository import FILE, NAMESPACE, Repository, queue_rules, repository, rules_as_configured
 from webhook.cluster.api.kinds import LEASE
 from webhook.cluster.api.leader import LEASE_NAME
 from webhook.diagnostics import SourceError
@@ -72,7 +72,7 @@ async def _published(store: ObjectStore, namespace: str) -> tuple[Published | No
     try:
         found = await store.get(LEASE, LEASE_NAME, namespace)
     except NotFound:
-        return None, f"{lease} does not exist"
+        return None, f"{lease} does not exist ({NAMESPACE} names the namespace of Sluice)"
     except Refused:
         return None, f"you may not read {lease}"
     text = (found["metadata"].get("annotations") or {}).get(PUBLISHED)
