@@ -101,6 +101,20 @@ def test_files_that_change_there_and_back_while_they_are_read_are_read_again(pol
     assert asyncio.run(go()) == (False, True, False)
 
 
+def test_a_link_to_a_folder_does_not_replace_a_good_set(policies):
+    """It is refused as soon as it is there, and forgotten as soon as it is gone."""
+
+    async def go():
+        files = PolicyFiles((policies,), lambda _: None)
+        (policies.parent / "real").mkdir()
+        (policies / "linked").symlink_to("../real")
+        found = [(await files.look(), "is a symbolic link to a folder" in files.problem)]
+        (policies / "linked").unlink()
+        return [*found, (await files.look(), files.problem == ""), len(files.current.bundle.policies)]
+
+    assert asyncio.run(go()) == [(False, True), (False, True), 1]
+
+
 def test_a_set_that_lost_all_its_policies_is_told(policies, caplog):
     """A file that was emptied, a folder without files; that the folder is there again is seen too."""
 

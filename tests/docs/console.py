@@ -39,7 +39,7 @@ VARIABLES = {
 
 
 class Shell:
-    """A folder with the example files of `docs`, and `sluice` on the path. `code` is how the last command ended."""
+    """An empty folder, and `sluice` on the path. `code` is how the last command ended."""
 
     def __init__(self, folder: Path) -> None:
         tools = folder / "bin"
@@ -49,7 +49,6 @@ class Shell:
         script.chmod(0o755)
         self.folder = folder / "work"
         self.folder.mkdir()
-        (self.folder / "docs").symlink_to(DOCS)
         self.code = 0
         self.where = folder / "where"
         path = f"{tools}:{os.environ['PATH']}"
@@ -124,9 +123,10 @@ class Run:
 
 
 def runs(page: Path, folder: Path, links: Mapping[str, Path] = NOTHING) -> Iterator[Run]:
-    """Run a page in a folder that is empty but for links: every command, in its order."""
-    shell = Shell(folder)
-    for name, target in links.items():
+    """Run a page in a folder that is empty but for links, to `docs` too where a command names it: every command."""
+    shell, text = Shell(folder), page.read_text(encoding="utf-8")
+    named = {"docs": DOCS} if re.search(r"^\$ .*\bdocs/", text, re.MULTILINE) else {}
+    for name, target in {**named, **links}.items():
         (shell.folder / name).symlink_to(target)
     for block in blocks(page):
         if block.title:

@@ -12,6 +12,8 @@ from tests.offline.running import invoke
 from webhook.cli import exits
 from webhook.cli.commands.policies.dry_run import dry_run_command
 from webhook.cli.commands.policies.explain import explain_command
+from webhook.cli.commands.policies.generate import generate_command
+from webhook.cli.commands.policies.import_policies import import_command
 from webhook.cli.commands.policies.lint import lint_command
 from webhook.cli.commands.policies.replay import replay_command
 from webhook.cli.commands.policies.test import test as suites_command
@@ -265,3 +267,25 @@ def test_a_file_that_is_none_is_told(here, make, told):
         Path(".sluice.yaml").mkdir()
     done = invoke(plan, "-f", "cluster.yaml", "-f", "job.yaml")
     assert (done.exit_code, done.stderr) == (exits.BAD_INPUT, f".sluice.yaml: error[FILE001]: {told}\n")
+
+
+FOLDERS = {
+    "dry-run": (dry_run_command, "-f", "job.yaml", "-p", "policies"),
+    "dry-run -f": (dry_run_command, "-f", "policies", "-p", "real"),
+    "explain": (explain_command, "-f", "job.yaml", "-p", "policies"),
+    "generate": (generate_command, "native", "policies"),
+    "import": (import_command, "kyverno", "policies"),
+    "lint": (lint_command, "policies"),
+    "test": (suites_command, "policies"),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_link_to_a_folder_is_an_error(here, name):
+    """No command follows it, so each says so: what it leads to would seem to be checked."""
+    (here / "real").mkdir()
+    (here / "policies" / "linked").symlink_to("../real")
+    command, *arguments = FOLDERS[name]
+    done = invoke(command, *arguments)
+    told = "policies/linked: error[FILE001]: is a symbolic link to a folder, which is not followed; name its target"
+    assert (done.exit_code, told in done.stdout + done.stderr) == (exits.BAD_INPUT, True)

@@ -150,6 +150,22 @@ def test_files(tmp_path):
     assert loaded.digest == bundle(validating("true")).digest != EMPTY.digest
 
 
+def test_a_link_to_a_folder_is_refused(tmp_path):
+    """It is not followed, so its policies would be missing in silence; one that is hidden, or named itself, is none."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "policy.yaml").write_text(validating("true"))
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "..data").symlink_to("../real")
+    (tmp_path / "policies" / "policy.yaml").symlink_to("..data/policy.yaml")
+    (tmp_path / "link").symlink_to("policies")
+    assert [p.name for p in load_bundle([tmp_path / "link"]).policies] == ["p"]
+    (tmp_path / "policies" / "linked").symlink_to("../real")
+    with pytest.raises(
+        SourceError, match=r"policies/linked: error\[FILE001\]: is a symbolic link to a folder, which is"
+    ):
+        load_bundle([tmp_path / "policies"])
+
+
 @pytest.mark.parametrize("name", ["kustomization.yaml", "values-prod.yaml", "Chart.yaml"])
 def test_files_of_other_tools_are_left_out(tmp_path, name):
     """A folder that Flux or Helm reads may be loaded, too; a file that is named itself is read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ from webhook.api.configuration.read import KEY, within
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.load_bundle import SUFFIXES
+from webhook.policy.loading.load_bundle import SUFFIXES, is_passed_by, why_unread
 from webhook.policy.loading.no_object import is_object
 
 MAX_BYTES: Final = 64 * 2**20
@@ -87,7 +86,7 @@ def _read_within(found: Iterable[Document]) -> None:
 
 
 def expand(path: Path) -> Iterator[Path]:
-    """Yield the files of a folder, sorted, and folders in it that may not be read; a file (or nothing) as it is.
+    """Yield the files of a folder, sorted, and folders in it that are passed by; a file (or nothing) as it is.
 
     Hidden files, other suffixes and folders called `cases` (objects of tests) are left out.
     """
@@ -100,16 +99,8 @@ def expand(path: Path) -> Iterator[Path]:
         return
     for child in sorted(path.rglob("*")):
         hidden = any(part.startswith(".") or part == "cases" for part in child.relative_to(path).parts)
-        if not hidden and (locked(child) or (child.suffix in SUFFIXES and child.is_file())):
+        if not hidden and (is_passed_by(child) or (child.suffix in SUFFIXES and child.is_file())):
             yield child
-
-
-def locked(path: Path) -> bool:
-    """Return whether a folder may not be looked into: left out in silence, its files would seem to be fine.
-
-    `lost+found`, which stands at the top of a file system of its own, holds no files of anybody.
-    """
-    return path.name != "lost+found" and path.is_dir() and not os.access(path, os.R_OK | os.X_OK)
 
 
 def text_of(path: Path, name: str) -> str:
@@ -119,7 +110,7 @@ def text_of(path: Path, name: str) -> str:
             raise SourceError([Diagnostic("FILE001", Place(name), f"larger than {MAX_BYTES // 2**20} MiB")])
         return documents.decode(path.read_bytes(), name)
     except OSError as error:
-        raise SourceError([Diagnostic("FILE001", Place(name), error.strerror or str(error))]) from None
+        raise SourceError([Diagnostic("FILE001", Place(name), why_unread(path, error))]) from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -179,6 +179,10 @@ def _marks(paths: Iterable[str]) -> Iterator[FileMark]:
             yield path, 0, 0, 0  # one that is empty differs from one that is not there
             with os.scandir(path) as entries:
                 inner = [e for e in entries if not e.name.startswith(".")]
+            links = [e.path for e in inner if e.is_symlink() and e.is_dir()]  # refused, so not entered
+            yield from ((link, 0, 0, 0) for link in links)
             yield from _marks(
-                e.path for e in inner if e.is_dir(follow_symlinks=False) or os.path.splitext(e.name)[1] in SUFFIXES
+                e.path
+                for e in inner
+                if e.path not in links and (e.is_dir(follow_symlinks=False) or os.path.splitext(e.name)[1] in SUFFIXES)
             )

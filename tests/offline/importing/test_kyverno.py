@@ -358,7 +358,7 @@ def test_nothing_to_import_and_files_that_cannot_be_read(here):
 def test_a_folder_that_may_not_be_looked_into_is_told(here, monkeypatch):
     """It is an error; what can be read goes over."""
     Path("library/private").mkdir()
-    monkeypatch.setattr("webhook.offline.files.os.access", lambda path, mode: Path(path).name != "private")
+    monkeypatch.setattr("webhook.policy.loading.load_bundle.os.access", lambda path, mode: Path(path).name != "private")
     done = run()
     assert (done.exit_code, "library/private: error[FILE001]" in done.stderr) == (exits.BAD_INPUT, True)
     assert "imported 2 of 2" in done.stdout

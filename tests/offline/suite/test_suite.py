@@ -327,7 +327,7 @@ def test_a_folder_that_may_not_be_looked_into_is_told(suite, tmp_path, monkeypat
     """Its suites would seem to pass: it is an error, beside those that can be read."""
     suite(case(), head="policies: [policy.yaml]")
     (tmp_path / "private").mkdir()
-    monkeypatch.setattr("webhook.offline.files.os.access", lambda path, mode: Path(path).name != "private")
+    monkeypatch.setattr("webhook.policy.loading.load_bundle.os.access", lambda path, mode: Path(path).name != "private")
     done = run(tmp_path)
     assert (done.exit_code, "1 passed, 0 failed, 1 error in files" in done.stdout) == (2, True)
     assert "private: error[FILE001]" in done.stderr

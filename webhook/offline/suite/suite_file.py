@@ -15,8 +15,8 @@ from webhook import documents
 from webhook.diagnostics import Diagnostic, Place, SourceError
 from webhook.documents import Document
 from webhook.documents import Path as Route
-from webhook.offline.files import locked, text_of
-from webhook.policy.loading.load_bundle import SUFFIXES, files_of, is_suite, read_file
+from webhook.offline.files import text_of
+from webhook.policy.loading.load_bundle import SUFFIXES, files_of, is_passed_by, is_suite, read_file
 from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
 from webhook.policy.loading.shipped import located
 from webhook.policy.matching.exceptions import read_date
@@ -158,7 +158,7 @@ def suites_of(paths: Iterable[Path], findings: list[Diagnostic], rules: tuple[st
 def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not hidden and (locked(path) or (path.suffix in SUFFIXES and is_suite(path))):
+        if not hidden and (is_passed_by(path) or (path.suffix in SUFFIXES and is_suite(path))):
             yield path
 
 

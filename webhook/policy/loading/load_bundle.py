@@ -2,7 +2,8 @@
 
 Folders are read with everything below them; `suite.yaml` files and `cases/` folders (tests), hidden ones, and files
 that other tools read by their name are left out, and so is a folder that holds a file `.not-in-force`, unless it is
-named itself. A file may hold any objects: those that are no policies become parameters and facts.
+named itself. Links to folders below a folder are not followed, but refused: what they lead to would be left out in
+silence. A file may hold any objects: those that are no policies become parameters and facts.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def files_of(paths: Iterable[Path], findings: list[Diagnostic]) -> Iterator[Path
         if not _exists(path):
             findings.append(Diagnostic("FILE001", Place(str(path)), "no such file or folder"))
             continue
-        for file in [path] if path.is_file() or _locked(path) else sorted(_below(path)):
+        for file in [path] if path.is_file() or not _may_be_listed(path) else sorted(_below(path)):
             if file.resolve() not in seen:
                 seen.add(file.resolve())
                 yield file
@@ -70,18 +71,25 @@ def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         hidden = any(part.startswith(".") or part in _TESTS for part in inner)
-        locked = path.name != "lost+found" and _locked(path)
         if (
             not hidden
             and apart.isdisjoint(path.parents)
-            and (locked or (path.suffix in SUFFIXES and not _is_left_out(path) and path.is_file()))
+            and (is_passed_by(path) or (path.suffix in SUFFIXES and not _is_left_out(path) and path.is_file()))
         ):
             yield path
 
 
-def _locked(path: Path) -> bool:
-    """Return whether a folder cannot be listed; reading it raises the reason."""
-    return path.is_dir() and not os.access(path, os.R_OK | os.X_OK)
+def is_passed_by(path: Path) -> bool:
+    """Return whether a path below a folder is a folder that a walk does not enter: a link, or one without rights.
+
+    Left out in silence, its files would seem to be fine; reading it raises the reason. `lost+found`, which stands at
+    the top of a file system of its own, holds no files of anybody.
+    """
+    return path.name != "lost+found" and path.is_dir() and (path.is_symlink() or not _may_be_listed(path))
+
+
+def _may_be_listed(path: Path) -> bool:
+    return not path.is_dir() or os.access(path, os.R_OK | os.X_OK)
 
 
 def is_suite(path: Path) -> bool:
@@ -103,5 +111,12 @@ def read_file(file: Path) -> list[Document]:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise SourceError([Diagnostic("FILE001", Place(str(file)), error.strerror or str(error))]) from None
+        raise SourceError([Diagnostic("FILE001", Place(str(file)), why_unread(file, error))]) from None
     return documents.read(documents.decode(data, str(file)), str(file))
+
+
+def why_unread(path: Path, error: OSError) -> str:
+    """Return in words why a file, or a folder in its place, is not read."""
+    if isinstance(error, IsADirectoryError) and path.is_symlink():
+        return "is a symbolic link to a folder, which is not followed; name its target"
+    return error.strerror or str(error)

@@ -19,13 +19,13 @@ from webhook.cli.option_types import THERE, force_option, to_option
 from webhook.cli.shipped import not_in_own_source
 from webhook.diagnostics import Diagnostic, SourceError
 from webhook.documents import Document
-from webhook.offline.files import locked, read_files, text_of, write_whole
+from webhook.offline.files import read_files, text_of, write_whole
 from webhook.offline.importing.import_files import from_gatekeeper, from_kyverno
 from webhook.offline.importing.imported import Import, Read
 from webhook.offline.lint.apply_rules import lint
 from webhook.offline.reports.findings import sentence
 from webhook.policy.loading.list_items import entries
-from webhook.policy.loading.load_bundle import SUFFIXES
+from webhook.policy.loading.load_bundle import SUFFIXES, is_passed_by
 
 OF_KYVERNO: Final = "sluice import kyverno kyverno-policies/ --to policies"
 OF_GATEKEEPER: Final = "sluice import gatekeeper library/general --to policies"
@@ -131,13 +131,18 @@ def _relevant(paths: Iterable[Path], words: Sequence[str], read: Read, wrong: li
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield a file as it is; of a folder all YAML and JSON below it, hidden folders left out except tests and locks."""
+    """Yield a file as it is; of a folder all YAML and JSON below it, hidden files left out except tests.
+
+    Folders that are passed by come too: reading them tells why.
+    """
     if not path.is_dir():
         yield path
         return
     for child in sorted(path.rglob("*")):
         hidden = any(part.startswith(".") for part in child.relative_to(path).parts)
-        if locked(child) or (child.suffix in SUFFIXES and child.is_file() and (not hidden or child.stem == TESTS)):
+        if is_passed_by(child) or (
+            child.suffix in SUFFIXES and child.is_file() and (not hidden or child.stem == TESTS)
+        ):
             yield child
 
 
