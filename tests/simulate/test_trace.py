@@ -129,6 +129,29 @@ def test_what_the_queues_do_not_have_is_an_error(tmp_path, row, code, said):
     assert (done.exit_code, code in done.stderr, said in done.stderr) == (exits.BAD_INPUT, True, True)
 
 
+SPACE = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {team: a}}\n"
+
+
+@pytest.mark.parametrize(
+    ("selector", "spaces", "jobs", "said"),
+    [
+        ("{matchLabels: {team: a}}", "", 3, "3 jobs are in namespace default, which ClusterQueue a does not select"),
+        ("{matchLabels: {team: a}}", "", 1, "1 job is in namespace default, which ClusterQueue a does not select"),
+        ("null", SPACE, 1, "1 job is in namespace default"),
+        ("{matchLabels: {team: a}}", SPACE, 1, ""),
+        ("{matchExpressions: [{key: team, operator: DoesNotExist}]}", "", 1, ""),
+        ("{}", "", 1, ""),
+    ],
+)
+def test_a_namespace_that_the_queue_does_not_select_is_an_error(tmp_path, selector, spaces, jobs, said):
+    """Its jobs would never start: the report had no waits and perfect fairness."""
+    (tmp_path / "t.csv").write_text("time,queue,run,cpu\n" + "0,a,1,1\n" * jobs)
+    (tmp_path / "q.yaml").write_text(QUEUES.replace("Selector: {}", f"Selector: {selector}") + spaces)
+    done = invoke(simulate, str(tmp_path / "t.csv"), "-f", str(tmp_path / "q.yaml"))
+    assert (done.exit_code, said in done.stderr) == (exits.BAD_INPUT if said else exits.PASSED, True)
+    assert ("TRACE005" in done.stderr) == bool(said)
+
+
 @pytest.mark.parametrize(
     ("file", "text", "place", "said"),
     [

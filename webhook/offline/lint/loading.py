@@ -21,7 +21,8 @@ READING: Final[tuple[LintRule, ...]] = (
     _row(
         "FILE001",
         "a file must be readable",
-        "The file does not exist, is not readable, is not UTF-8 text, or is larger than 64 MiB.",
+        "The file does not exist, is not readable, is not UTF-8 text, or is larger than 64 MiB.\n"
+        "A link to a folder is not followed below a folder: name its target, too.",
     ),
     _row(
         "YAML001",
@@ -186,6 +187,12 @@ READING: Final[tuple[LintRule, ...]] = (
         "TRACE004",
         "a generator file must be valid",
         "The file has an unknown field, or a value of the wrong type. `docs/simulate.md` lists the fields.",
+    ),
+    _row(
+        "TRACE005",
+        "a queue must select the namespaces of a trace",
+        "The `namespaceSelector` of a ClusterQueue does not select the namespace of a job, so it would never be\n"
+        "admitted. Without the column `namespace` a job is in `default`. Labels are those of the Namespaces in `-f`.",
     ),
     _row(
         "SUI001",
