@@ -55,9 +55,11 @@ def test_waits_and_percentiles_are_those_of_the_schedule():
     assert (row.jobs, row.wait_mean, row.wait_median, row.wait_max) == (3, 10_000, 10_000, 20_000)
 
 
-def test_what_can_never_start_is_counted_and_ends_nothing():
-    """A job above all quota waits for ever; the simulation ends all the same."""
-    text = "cohorts: [{queues: [{quota: {cpu: 1}, workloads: [{class: x, run: 10s, requests: {cpu: 2}}]}]}]"
+@pytest.mark.parametrize("start", ["0s", "5s"])
+def test_what_can_never_start_is_counted_and_ends_nothing(start):
+    """A job above all quota waits for ever; the simulation ends all the same, and used nothing."""
+    work = f"{{class: x, start: {start}, run: 10s, requests: {{cpu: 2}}}}"
+    text = f"cohorts: [{{queues: [{{quota: {{cpu: 1}}, workloads: [{work}]}}]}}]"
     summary = summarise(run(text))
     assert (summary.never_started, summary.total.finished) == (1, 0)
     assert (summary.makespan, str(summary.utilisation["cpu"])) == (0, "0.0")

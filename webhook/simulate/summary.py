@@ -83,7 +83,7 @@ def capacity(snapshot: Snapshot) -> dict[str, int]:
 def utilisation(samples: Sequence[UsageSample], quota: Mapping[str, int], end: int) -> dict[str, float]:
     """Return the time-weighted mean of use per resource, as a fraction of quota, from the first event to `end`."""
     held = integral(samples, end)
-    span = end - samples[0].at if samples else 0
+    span = max(end - samples[0].at, 0) if samples else 0
     used: dict[str, float] = defaultdict(float)
     for (_, resource), n in held.items():
         used[resource] += n
