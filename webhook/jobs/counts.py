@@ -9,8 +9,10 @@ from webhook.jobs.job import Nodes
 
 
 def number(holder: Any, field: str, default: int = 1) -> int:
-    """Return a field if it is an integer from 0, else the default."""
+    """Return a field if it is a whole number from 0, else the default."""
     value = holder.get(field) if isinstance(holder, dict) else None
+    if isinstance(value, float) and value.is_integer():  # kubectl sends 64.0 as 64
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
 
 

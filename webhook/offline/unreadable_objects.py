@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,7 +16,8 @@ from webhook.api.conversion.convert import ConversionError
 from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
-from webhook.offline.lint.context import context_of
+from webhook.jobs.read_job import row_of
+from webhook.offline.lint.context import LintContext, LintRule, context_of
 from webhook.offline.lint.rules.document_fields import wrong_type
 from webhook.offline.lint.rules.queues import quota_amounts
 from webhook.offline.plan.objects import cluster_of
@@ -41,13 +43,27 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
         raise
 
 
+def malformed(documents: Iterable[Document]) -> list[Diagnostic]:
+    """Return the fields of jobs that an API server would refuse (SCH002).
+
+    They raise nothing: a pod count in quotes counts as one pod.
+    """
+    context = context_of(documents, datetime.fromtimestamp(0, UTC))
+    jobs = replace(context, subjects=tuple(s for s in context.subjects if row_of(s.value) is not None))
+    return _found((wrong_type,), jobs)
+
+
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
     """Return the fields of a wrong type and the quotas that are none, else the objects that cannot be read."""
     given = list(documents)
     context = context_of(given, datetime.fromtimestamp(0, UTC))
-    rules = wrong_type, quota_amounts
-    fields = [finding.diagnostic(rule.code, Severity.ERROR) for rule in rules for finding in rule.check(context)]
-    return fields or [told for whole in given for document in entries(whole) for told in _unreadable(document)]
+    return _found((wrong_type, quota_amounts), context) or [
+        told for whole in given for document in entries(whole) for told in _unreadable(document)
+    ]
+
+
+def _found(rules: Iterable[LintRule], context: LintContext) -> list[Diagnostic]:
+    return [finding.diagnostic(rule.code, Severity.ERROR) for rule in rules for finding in rule.check(context)]
 
 
 def _unreadable(document: Document) -> Iterator[Diagnostic]:

@@ -26,7 +26,7 @@ from webhook.offline.suite.expectations import Judged, finds, problems
 from webhook.offline.suite.queue_result import QueueResult, RulesFor, queue_result, rules_of
 from webhook.offline.suite.suite_file import LAW, Case, resolve, resolve_one
 from webhook.offline.suite.unmatched import unmatched
-from webhook.offline.unreadable_objects import readable
+from webhook.offline.unreadable_objects import malformed, readable
 from webhook.policy.bundle import Bundle
 from webhook.policy.evaluation.observers import Observer
 from webhook.policy.loading.list_items import below
@@ -101,6 +101,8 @@ def _judged(
     queue = None
     if (case.spec.get("expect") or {}).get("queue") and verdict.allowed:
         compiled = rules or partial(rules_of, bundle, ())
+        if wrong := malformed(_given(case, facts.all)):
+            raise SourceError(wrong)
         with readable(lambda: _given(case, facts.all)):
             queue = queue_result(verdict.object or request.object or {}, facts.all, compiled, now, settings)
     restless = tuple(_restless(request, verdict, bundle, facts, now))

@@ -49,7 +49,7 @@ from webhook.offline.dryrun.revisions import RevisionError
 from webhook.offline.dryrun.show import comparison_json, trial_json, trial_markdown
 from webhook.offline.dryrun.terminal import comparison_text, trial_text
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.unreadable_objects import readable
+from webhook.offline.unreadable_objects import malformed, readable
 from webhook.policy.bundle import EMPTY, Bundle
 from webhook.policy.loading.load_bundle import load_bundle
 
@@ -175,7 +175,7 @@ def _inputs(
     read = read_inputs(files)
     beside = read_files(objects)
     found, wrong = inputs((*read.documents, *from_cluster[0]), asked.sender)
-    errors = (*read.errors, *beside.errors, *wrong)
+    errors = (*read.errors, *beside.errors, *wrong, *malformed((*read.documents, *beside.documents)))
     if errors:
         raise SourceError(errors)
     if not files and not live:

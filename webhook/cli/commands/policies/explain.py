@@ -42,7 +42,7 @@ from webhook.offline.dryrun.show import outcome_json
 from webhook.offline.dryrun.terminal import outcome_text
 from webhook.offline.explain.verdict import Clause, PolicyTrace, explain
 from webhook.offline.files import objects_of, read_files
-from webhook.offline.unreadable_objects import readable
+from webhook.offline.unreadable_objects import malformed, readable
 
 EXAMPLES: Final = """\b
 Examples:
@@ -88,7 +88,7 @@ def explain_command(
     read = read_inputs(files)
     beside = read_files(objects)
     found, wrong = inputs(read.documents, sender)
-    if errors := (*read.errors, *beside.errors, *wrong):
+    if errors := (*read.errors, *beside.errors, *wrong, *malformed((*read.documents, *beside.documents))):
         raise SourceError(errors)
     if not found:
         click.echo(f"sluice explain: {nothing(read.documents)}", err=True)

@@ -45,7 +45,7 @@ from webhook.offline.plan.missing import missing
 from webhook.offline.plan.objects import Cluster, cluster_of
 from webhook.offline.plan.output import document
 from webhook.offline.plan.tables import summary, tables
-from webhook.offline.unreadable_objects import readable
+from webhook.offline.unreadable_objects import malformed, readable
 from webhook.store.errors import Refused
 from webhook.store.objects import ObjectStore
 
@@ -140,6 +140,8 @@ def _of_files(given: Inputs, within: Repository) -> tuple[Cluster, InForce]:
     if not objects and not given.documents():  # an empty List is a cluster without jobs
         click.echo("sluice plan: no objects in these files", err=True)
         sys.exit(exits.NOTHING_TO_RUN)
+    if malformed(Document(obj, "") for obj in objects) and (wrong := malformed(given.documents())):
+        raise SourceError(wrong)  # the documents have the places
     force = InForce(queue_rules(within, within.settings_for(objects)), within.settings)
     found = cluster_of(objects, settings=within.settings)
     for note in missing(objects, found):
@@ -223,6 +225,8 @@ def _checked(
         hint = 'a case is {"id": "...", "objects": [...]}, and optional now, fairSharing and featureGates'
         raise SourceError([Diagnostic("INP001", place, "a case requires an id and a list of objects", hint=hint)])
     try:
+        if wrong := malformed([_brought(line, place)]):
+            raise SourceError(wrong)
         with readable(lambda: [_brought(line, place)]):
             return answer(line, place)
     except (ConversionError, ValueError) as error:

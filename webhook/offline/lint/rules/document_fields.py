@@ -120,6 +120,8 @@ def _fits(shape: Shape, value: Any) -> bool:
         return bool(shape.scalar)
     if isinstance(value, bool):
         return shape.scalar == "boolean"
+    if shape.scalar == "integer" and isinstance(value, float):
+        return value.is_integer()  # kubectl sends 64.0 as 64
     wanted: tuple[type, ...] = {"string": (str,), "integer": (int,), "number": (int, float)}.get(shape.scalar, ())
     return isinstance(value, wanted)
 

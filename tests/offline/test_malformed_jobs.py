@@ -1,0 +1,87 @@
+"""A job that an API server would refuse is told where it stands, in the words of the linter, before queues decide."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.offline.dryrun.files import NAMESPACE, QUEUES, job, together
+from tests.offline.running import invoke
+from webhook.cli import exits
+from webhook.cli.commands.policies.dry_run import dry_run_command
+from webhook.cli.commands.policies.explain import explain_command
+from webhook.cli.commands.policies.lint import lint_command
+from webhook.cli.commands.policies.test import test as suites_command
+from webhook.cli.commands.queues.plan import plan
+from webhook.documents import read
+
+DECIDING = {
+    "plan": (plan, "-f", "cluster.yaml", "-f"),
+    "dry-run": (dry_run_command, "-p", "none", "-c", "cluster.yaml", "-f"),
+    "explain": (explain_command, "-p", "none", "-c", "cluster.yaml", "-f"),
+}
+SUITE = """apiVersion: sluice.dev/v1alpha1
+kind: Suite
+policies: [none]
+namespace: team-a
+cluster: [cluster.yaml]
+cases: [{name: a, object: job.yaml, expect: {queue: {decision: admitted}}}]
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with queues, and no policies."""
+    monkeypatch.chdir(tmp_path)
+    Path("none").mkdir()
+    Path("cluster.yaml").write_text(together(NAMESPACE, QUEUES))
+
+
+def counting(count: str) -> str:
+    """A job of so many pods."""
+    return job("train").replace("spec:", f"spec:\n  parallelism: {count}\n  completions: {count}", 1)
+
+
+WRONG = {
+    "a count in quotes": (counting('"64"'), "error[SCH002]: spec.parallelism is a string, expected a whole number"),
+    "a count with a fraction": (counting("1.5"), "error[SCH002]: spec.parallelism is the number 1.5, expected a whole"),
+}
+
+
+@pytest.mark.parametrize("command", DECIDING)
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_job_that_an_api_server_refuses_is_told(here, wrong, command):
+    """Also of JSON, which a plan reads in another way; the linter says the same."""
+    text, told = WRONG[wrong]
+    Path("job.yaml").write_text(text)
+    Path("job.json").write_text(json.dumps(read(text)[0].value))
+    for file in ("job.yaml", "job.json"):
+        run, *options = DECIDING[command]
+        done = invoke(run, *options, file)
+        assert (done.exit_code, done.stdout, told in done.stderr) == (exits.BAD_INPUT, "", True)
+        assert done.stderr.startswith(f"{file}:")
+        assert told in invoke(lint_command, file).stdout
+
+
+def test_a_suite_and_a_batch_tell_it_too(here):
+    """A queue decides there as well."""
+    text, told = WRONG["a count in quotes"]
+    Path("job.yaml").write_text(text)
+    Path("suite.yaml").write_text(SUITE)
+    done = invoke(suites_command)
+    assert (done.exit_code, told.partition("]: ")[2] in done.stdout) == (exits.FAILED, True)
+    Path("cases.jsonl").write_text(json.dumps({"id": "a", "objects": [read(text)[0].value]}))
+    done = invoke(plan, "--batch", "cases.jsonl")
+    assert (done.exit_code, told in done.stderr) == (exits.BAD_INPUT, True)
+
+
+@pytest.mark.parametrize("command", DECIDING)
+@pytest.mark.parametrize("file", ["job.yaml", "job.json"])
+def test_a_whole_number_with_a_point_is_that_number(here, file, command):
+    """As kubectl sends it: these pods are too many."""
+    Path(file).write_text(counting("64.0") if file == "job.yaml" else json.dumps(read(counting("64"))[0].value))
+    Path(file).write_text(Path(file).read_text().replace(": 64,", ": 64.0,"))
+    run, *options = DECIDING[command]
+    done = invoke(run, *options, file)
+    assert "requests 64" in done.stdout
+    assert invoke(lint_command, file).exit_code == exits.PASSED
