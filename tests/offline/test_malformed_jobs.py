@@ -42,9 +42,25 @@ def counting(count: str) -> str:
     return job("train").replace("spec:", f"spec:\n  parallelism: {count}\n  completions: {count}", 1)
 
 
+PYTORCH = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: train, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: gpu}}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 1
+      template:
+        spec: {containers: [{name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: eight}}}]}
+"""
 WRONG = {
     "a count in quotes": (counting('"64"'), "error[SCH002]: spec.parallelism is a string, expected a whole number"),
     "a count with a fraction": (counting("1.5"), "error[SCH002]: spec.parallelism is the number 1.5, expected a whole"),
+    "an amount that is none": (job("train", "eight"), 'error[QUE030]: nvidia.com/gpu is not a valid quantity: "eight"'),
+    "a size with a B": (
+        job("train").replace("1}", "1}, requests: {memory: 64GB}"),
+        'error[QUE030]: memory is not a valid quantity: "64GB"',
+    ),
+    "an amount in a custom kind": (PYTORCH, 'error[QUE030]: nvidia.com/gpu is not a valid quantity: "eight"'),
 }
 
 

@@ -19,6 +19,7 @@ from webhook.documents import Document
 from webhook.jobs.read_job import row_of
 from webhook.offline.lint.context import LintContext, LintRule, context_of
 from webhook.offline.lint.rules.document_fields import wrong_type
+from webhook.offline.lint.rules.job_requests import amounts
 from webhook.offline.lint.rules.queues import quota_amounts
 from webhook.offline.plan.objects import cluster_of
 from webhook.policy.loading.list_items import entries
@@ -44,20 +45,20 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
 
 
 def malformed(documents: Iterable[Document]) -> list[Diagnostic]:
-    """Return the fields of jobs that an API server would refuse (SCH002).
+    """Return the fields of jobs that an API server would refuse (SCH002, QUE030).
 
     They raise nothing: a pod count in quotes counts as one pod.
     """
     context = context_of(documents, datetime.fromtimestamp(0, UTC))
     jobs = replace(context, subjects=tuple(s for s in context.subjects if row_of(s.value) is not None))
-    return _found((wrong_type,), jobs)
+    return _found((wrong_type, amounts), jobs)
 
 
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
     """Return the fields of a wrong type and the quotas that are none, else the objects that cannot be read."""
     given = list(documents)
     context = context_of(given, datetime.fromtimestamp(0, UTC))
-    return _found((wrong_type, quota_amounts), context) or [
+    return _found((wrong_type, amounts, quota_amounts), context) or [
         told for whole in given for document in entries(whole) for told in _unreadable(document)
     ]
 

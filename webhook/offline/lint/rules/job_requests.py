@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -231,11 +232,30 @@ def devices(context: LintContext) -> Iterator[Finding]:
     half of one, or whose request differs from its limit. For a share of a GPU use the resource of a partition (MIG), or
     a time-slicing device plugin. No container may request more of anything than its limit.
     """
+    for subject, path in _containers(context):
+        yield from _of_container(subject, path)
+
+
+@rule("QUE030", Severity.ERROR, "an amount of a resource must be a quantity")
+def amounts(context: LintContext) -> Iterator[Finding]:
+    """Requests and limits are quantities: a number, alone or with a suffix such as m, k, Ki, Mi or Gi. The API server
+    rejects a pod with any other text, and what the job needs is not known.
+    """
+    for subject, path in _containers(context):
+        for field in ("requests", "limits"):
+            for name, value in subject.map(*path, "resources", field).items():
+                if isinstance(value, str | bool | int | float) and amount(value) is None:
+                    where = (*path, "resources", field, name)
+                    message = f"{name} is not a valid quantity: {json.dumps(value, ensure_ascii=False)}"
+                    yield subject.finding(where, message, "a number with a suffix such as m, k, Ki, Mi or Gi")
+
+
+def _containers(context: LintContext) -> Iterator[tuple[Subject, Path]]:
+    """Yield the path of each container of the files' jobs."""
     for subject, job in jobs(context):
         for pods in job.pod_sets:
             for field in ("initContainers", "containers"):
-                for path, _ in subject.each(*pods.path, "spec", field):
-                    yield from _of_container(subject, path)
+                yield from ((subject, path) for path, _ in subject.each(*pods.path, "spec", field))
 
 
 def _of_container(subject: Subject, path: Path) -> Iterator[Finding]:
@@ -262,4 +282,4 @@ def _of_container(subject: Subject, path: Path) -> Iterator[Finding]:
             )
 
 
-RULES: Final[tuple[LintRule, ...]] = (misspelt_label, uncovered, too_large, devices)
+RULES: Final[tuple[LintRule, ...]] = (misspelt_label, uncovered, too_large, devices, amounts)
