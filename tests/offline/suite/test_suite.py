@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.policy import support
 from tests.shared import ROOT
+from webhook.cli.commands.policies.lint import lint_command
 from webhook.cli.commands.policies.test import test as command
 from webhook.offline.suite.run_suite import RunOptions
 from webhook.offline.suite.session import SessionOptions, run_session
@@ -235,6 +236,23 @@ def test_mistakes_in_a_suite(suite, tmp_path):
     suites_of([folder], findings := [])
     text = "\n".join(finding.render() for finding in findings)
     assert all(t in text for t in ("duplicate case", "needs object", "not a valid time"))
+
+
+@pytest.mark.parametrize(
+    ("cases", "told"),
+    [
+        ("- {name: a, object: %s}\n- {name: a, object: %s}\n", 'SUI002]: duplicate case name "a"'),
+        ("- {name: a, expect: {allowed: true}}\n", "SUI002]: a case needs object, oldObject or invalid"),
+        ("- {name: a, object: %s, now: soon}\n", "SUI002]: not a valid time"),
+        ("- {name: a, object: 5}\n", "SUI003]: not a Kubernetes object"),
+        ("- {name: a, object: %s, params: [5]}\n", "SUI003]: not a Kubernetes object"),
+    ],
+)
+def test_the_linter_says_what_a_suite_cannot_be(suite, tmp_path, cases, told):
+    """As `sluice test` does, which refuses such a suite."""
+    suite(cases.replace("%s", POD % 1))
+    done = CliRunner().invoke(lint_command, [str(tmp_path)])
+    assert (done.exit_code, told in done.output) == (1, True)
 
 
 @pytest.mark.parametrize("field", ["object", "oldObject"])

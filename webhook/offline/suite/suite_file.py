@@ -24,6 +24,8 @@ from webhook.policy.matching.exceptions import read_date
 GROUP: Final = "sluice.dev/v1alpha1"
 LAW: Final = "law"
 """Marks the cases that are made of the laws of queue rules, not written in the suite."""
+_OBJECTS: Final = ("object", "oldObject", "params", "cluster")
+"""The fields of a case that hold objects, or name files of them."""
 _USER: Final = record(name=TEXT, groups=Items(TEXT), uid=TEXT, extra=Table(Items(TEXT)))
 _CHECK: Final = record(
     "verb",
@@ -168,14 +170,33 @@ def _suites_of(file: Path, findings: list[Diagnostic], tried: set[Path]) -> Iter
         if not isinstance(value, dict) or value.get("kind") != "Suite" or value.get("apiVersion") != GROUP:
             findings.append(document.diagnostic("SUI002", (), f"not a {GROUP} Suite"))
             continue
-        if wrong := list(check(document, SHAPE)):
-            findings += wrong
-            continue
-        suite = _suite(document, file)
-        if wrong := list(_mistakes(suite)):
-            findings += wrong
-        else:
+        suite = _checked(document, findings)
+        if suite is not None:
             yield replace(suite, cases=(*suite.cases, *_laws(suite, tried)))
+
+
+def mistakes_in(document: Document) -> list[Diagnostic]:
+    """Return what is wrong with a suite by itself, without the files that it names."""
+    findings: list[Diagnostic] = []
+    suite = _checked(document, findings)
+    cases = suite.cases if suite is not None else ()
+    inline = ((case, item) for case in cases for field in _OBJECTS for item in _listed(case.spec.get(field)))
+    wrong = (_not_an_object(case) for case, item in inline if not isinstance(item, str) and not _is_object(item))
+    return [*findings, *dict.fromkeys(wrong)]
+
+
+def _checked(document: Document, findings: list[Diagnostic]) -> Suite | None:
+    """Read a suite; None, and what is wrong with it, where it cannot be run."""
+    wrong = list(check(document, SHAPE))
+    suite = None
+    if not wrong:
+        try:
+            suite = _suite(document, Path(document.file))
+            wrong += _mistakes(suite)
+        except SourceError as error:
+            wrong += error.diagnostics
+    findings += wrong
+    return None if wrong else suite
 
 
 def _suite(document: Document, file: Path) -> Suite:
@@ -245,7 +266,7 @@ def _mistakes(suite: Suite) -> Iterator[Diagnostic]:
         seen.add(case.name)
         if "invalid" not in case.spec and "object" not in case.spec and "oldObject" not in case.spec:
             yield case.diagnostic("SUI002", "a case needs object, oldObject or invalid", "name")
-        if "now" in case.spec and read_date(case.spec["now"]) is None:
+        if case.spec.get("now") is not None and read_date(case.spec["now"]) is None:
             yield case.diagnostic("SUI002", "not a valid time", "now", hint="write 2026-11-21T08:00:00Z")
         expect = case.spec.get("expect") or {}
         if len({"patched", "patch"} & expect.keys()) == 2:
@@ -264,9 +285,13 @@ def resolve(case: Case, value: Any) -> list[Any]:
         else:
             found.append(item)
     if not all(_is_object(item) for item in found):
-        hint = "an object is a map with apiVersion, kind and metadata"
-        raise SourceError([case.diagnostic("SUI003", "not a Kubernetes object", hint=hint)])
+        raise SourceError([_not_an_object(case)])
     return found
+
+
+def _not_an_object(case: Case) -> Diagnostic:
+    hint = "an object is a map with apiVersion, kind and metadata"
+    return case.diagnostic("SUI003", "not a Kubernetes object", hint=hint)
 
 
 def resolve_one(case: Case, value: Any) -> Any:

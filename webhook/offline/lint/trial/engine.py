@@ -11,25 +11,24 @@ from webhook.kube.gvk import gvk_of
 from webhook.kube.well_known import SLUICE
 from webhook.offline.lint.hints import with_hint
 from webhook.offline.lint.reading.no_objects import no_objects
-from webhook.offline.suite.suite_file import SHAPE
+from webhook.offline.suite import suite_file
 from webhook.policy.bundle import Bundle
 from webhook.policy.loading.assemble import assembled
 from webhook.policy.loading.list_items import entries
 from webhook.policy.loading.no_object import is_object
-from webhook.policy.loading.shapes import check
 from webhook.policy.queue_rules.files import mistakes_in
 
 
 def loaded(documents: Iterable[Document]) -> tuple[Bundle, list[Diagnostic]]:
     """Load what can be loaded, and give what is wrong with the rest. A bad policy does not hide the others.
 
-    QueuePolicies are compiled, each over what it extends. Suites and Kueue's Configurations are checked for their
-    fields.
+    QueuePolicies are compiled, each over what it extends. Suites and Kueue's Configurations are checked by
+    themselves.
     """
     documents = tuple(documents)
     found = [d for whole in documents for d in entries(whole) if is_object(d.value)]
     suites = [d for d in found if d.value["kind"] == "Suite" and gvk_of(d.value).group == SLUICE]
-    told = [finding for suite in suites for finding in check(suite, SHAPE)]
+    told = [finding for suite in suites for finding in suite_file.mistakes_in(suite)]
     bundle, wrong = assembled(found)
     wrong += mistakes_in(bundle.queue_policies)
     told += [mistake for document in found for mistake in configuration.mistakes_in(document)]
