@@ -244,6 +244,15 @@ def test_mistakes_in_a_suite(suite, tmp_path):
         ("- {name: a, object: %s}\n- {name: a, object: %s}\n", 'SUI002]: duplicate case name "a"'),
         ("- {name: a, expect: {allowed: true}}\n", "SUI002]: a case needs object, oldObject or invalid"),
         ("- {name: a, object: %s, now: soon}\n", "SUI002]: not a valid time"),
+        (
+            "- {name: a, object: %s, namespace: {labels: {a: true}}}\n",
+            "POL003]: expected a string in cases[0].namespace",
+        ),
+        (
+            "- {name: a, object: %s, namespace: {annotations: {a: 1}}}\n",
+            "POL003]: expected a string in cases[0].namespace",
+        ),
+        ("- {name: a, object: %s, namespace: 5}\n", "POL003]: expected a map in cases[0].namespace"),
         ("- {name: a, object: 5}\n", "SUI003]: not a Kubernetes object"),
         ("- {name: a, object: %s, params: [5]}\n", "SUI003]: not a Kubernetes object"),
     ],

@@ -15,7 +15,7 @@ from webhook.offline.reference.field_words import WORDS
 from webhook.offline.suite.suite_file import GROUP as OWN_VERSION
 from webhook.offline.suite.suite_file import SHAPE as SUITE_SHAPE
 from webhook.policy.loading.policy_kinds import ANNOTATIONS, EXCEPTION, EXCEPTION_SHAPE, GROUP, SHAPES, VERSIONS
-from webhook.policy.loading.shapes import Anything, Items, Record, Scalar, Shape, Table, Text
+from webhook.policy.loading.shapes import Anything, Items, NameOr, Record, Scalar, Shape, Table, Text
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 """The draft that every editor knows."""
@@ -85,7 +85,9 @@ def schema_of(shape: Shape) -> Schema:
         made: Schema = {"type": "object", "properties": {k: schema_of(v) for k, v in shape.fields.items()}}
         if shape.required:
             made["required"] = sorted(shape.required)
-        return {**made, "additionalProperties": False}
+        return made if shape.open else {**made, "additionalProperties": False}
+    if isinstance(shape, NameOr):
+        return {"anyOf": [{"type": "string"}, schema_of(shape.of)]}
     if isinstance(shape, Items):
         items = {"type": "array", "items": schema_of(shape.of)}
         return {**items, "minItems": shape.least} if shape.least else items

@@ -17,7 +17,7 @@ from webhook.documents import Document
 from webhook.documents import Path as Route
 from webhook.offline.files import text_of
 from webhook.policy.loading.load_bundle import SUFFIXES, files_of, is_passed_by, is_suite, read_file
-from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, Table, Text, check, record
+from webhook.policy.loading.shapes import ANY, BOOL, INT, TEXT, Items, NameOr, Record, Table, Text, check, record
 from webhook.policy.loading.shipped import located
 from webhook.policy.matching.exceptions import read_date
 
@@ -27,6 +27,7 @@ LAW: Final = "law"
 _OBJECTS: Final = ("object", "oldObject", "params", "cluster")
 """The fields of a case that hold objects, or name files of them."""
 _USER: Final = record(name=TEXT, groups=Items(TEXT), uid=TEXT, extra=Table(Items(TEXT)))
+_NAMESPACE: Final = NameOr(Record({"name": TEXT, "labels": Table(TEXT), "annotations": Table(TEXT)}, open=True))
 _CHECK: Final = record(
     "verb",
     verb=TEXT,
@@ -71,7 +72,7 @@ _CASE: Final = record(
     subresource=TEXT,
     fieldManager=TEXT,
     user=_USER,
-    namespace=ANY,
+    namespace=_NAMESPACE,
     params=ANY,
     cluster=ANY,
     authorizer=Items(_CHECK),
@@ -87,7 +88,7 @@ SHAPE: Final = record(
     policies=Items(TEXT),
     cluster=ANY,
     user=_USER,
-    namespace=ANY,
+    namespace=_NAMESPACE,
     now=TEXT,
     cases=Items(_CASE, 1),
 )

@@ -50,13 +50,21 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A map with known fields."""
+    """A map with known fields, and others where it is `open`."""
 
     fields: Mapping[str, Shape]
     required: frozenset[str] = field(default_factory=frozenset)
+    open: bool = False
 
 
-Shape = Text | Scalar | Anything | Items | Table | Record
+@dataclass(frozen=True, slots=True)
+class NameOr:
+    """A string that names a thing, or the thing itself."""
+
+    of: Record
+
+
+Shape = Text | Scalar | Anything | Items | Table | Record | NameOr
 
 TEXT = Text()
 BOOL = Scalar(bool, "true or false")
@@ -74,7 +82,9 @@ def check(document: Document, shape: Shape, path: Path = ()) -> Iterator[Diagnos
     value = document.at(path)
     if value is None or isinstance(shape, Anything):
         return
-    if isinstance(shape, Record):
+    if isinstance(shape, NameOr):
+        yield from () if isinstance(value, str) else check(document, shape.of, path)
+    elif isinstance(shape, Record):
         yield from _record(document, shape, path, value)
     elif isinstance(shape, Items):
         yield from _items(document, shape, path, value)
@@ -97,6 +107,7 @@ def _record(document: Document, shape: Record, path: Path, value: Any) -> Iterat
     for key in value:
         if key in shape.fields:
             yield from check(document, shape.fields[key], (*path, key))
+        if key in shape.fields or shape.open:
             continue
         hint = did_you_mean(key, shape.fields) or f"known fields: {', '.join(shape.fields)}"
         yield document.diagnostic("POL001", (*path, key), f'unknown field "{key}"{_where(path)}', key=True, hint=hint)
