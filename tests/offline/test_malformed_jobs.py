@@ -79,6 +79,49 @@ def test_a_job_that_an_api_server_refuses_is_told(here, wrong, command):
         assert told in invoke(lint_command, file).stdout
 
 
+NULLS = {
+    "a name": ("- name: a100", "- name: null", "spec.resourceGroups[0].flavors[0].name is null, expected a string"),
+    "an item": (
+        "[{name: nvidia.com/gpu, nominalQuota: 4}]",
+        "[null]",
+        "spec.resourceGroups[0].flavors[0].resources[0] is null, expected a map",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", [*DECIDING, "lint"])
+@pytest.mark.parametrize("null", NULLS)
+def test_a_null_that_a_queue_cannot_have_is_told(here, null, command):
+    """It became the flavor `None`, or Python's words."""
+    before, after, told = NULLS[null]
+    Path("cluster.yaml").write_text(together(NAMESPACE, QUEUES.replace(before, after)))
+    Path("job.yaml").write_text(job("train"))
+    run, *options = {**DECIDING, "lint": (lint_command, "cluster.yaml")}[command]
+    done = invoke(run, *options, "job.yaml")
+    assert done.exit_code == (exits.FAILED if command == "lint" else exits.BAD_INPUT)
+    assert f"error[SCH002]: {told}" in done.stdout + done.stderr
+
+
+def test_a_field_that_is_missing_is_named(here):
+    """Where a queue cannot be read without it."""
+    text = QUEUES.replace("{name: nvidia.com/gpu, nominalQuota: 4}", "{nominalQuota: 4}")
+    Path("cluster.yaml").write_text(text)
+    done = invoke(plan, "-f", "cluster.yaml")
+    assert done.exit_code == exits.BAD_INPUT
+    assert "14:19: error[SCH002]: spec.resourceGroups[0].flavors[0].resources[0] has no name" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("[{name: pytorch", "[5, {name: pytorch"), ("{limits: {nvidia.com/gpu: eight}}", "[5]")]
+)
+def test_a_pod_that_cannot_be_made_is_told_in_words(here, before, after):
+    """Not in those of Python; of a kind without a schema only its queue finds it out."""
+    Path("job.yaml").write_text(PYTORCH.replace(before, after).replace("eight", "8"))
+    done = invoke(dry_run_command, "-p", "none", "-c", "cluster.yaml", "-f", "job.yaml")
+    assert done.exit_code == exits.FAILED
+    assert "queue team-a/gpu: cannot make a pod of this job: a field of its pod template has the wrong" in done.stdout
+
+
 def test_a_suite_and_a_batch_tell_it_too(here):
     """A queue decides there as well."""
     text, told = WRONG["a count in quotes"]

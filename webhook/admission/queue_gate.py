@@ -20,6 +20,7 @@ from webhook.api.shortage_sentence import sentence_of
 from webhook.api.snapshot.reader import Reader
 from webhook.jobs.job import Job
 from webhook.kube.fields import at
+from webhook.kube.quantity import QuantityError
 from webhook.queue.cycle.nominate import refuse
 from webhook.queue.flavors.request_plan import make_plan
 from webhook.queue.forecast import Bounds, forecast
@@ -99,7 +100,8 @@ class QueueGate:
         try:
             workload = self._workload(job, obj, namespace)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            return GateAnswer(False, "Invalid", f"queue {name}: cannot make a pod of this job: {error}")
+            told = error if isinstance(error, QuantityError) else "a field of its pod template has the wrong type"
+            return GateAnswer(False, "Invalid", f"queue {name}: cannot make a pod of this job: {told}")
         if workload is None:
             return GateAnswer(allowed=True)
         try:

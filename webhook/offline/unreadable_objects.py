@@ -17,8 +17,9 @@ from webhook.api.snapshot.reader import snapshot
 from webhook.diagnostics import Diagnostic, Severity, SourceError
 from webhook.documents import Document
 from webhook.jobs.read_job import row_of
-from webhook.offline.lint.context import LintContext, LintRule, context_of
-from webhook.offline.lint.rules.document_fields import wrong_type
+from webhook.kube.well_known import KUEUE
+from webhook.offline.lint.context import LintContext, LintRule, Subject, context_of
+from webhook.offline.lint.rules.document_fields import missing_fields, wrong_type
 from webhook.offline.lint.rules.job_requests import amounts
 from webhook.offline.lint.rules.queues import quota_amounts
 from webhook.offline.plan.objects import cluster_of
@@ -45,13 +46,18 @@ def readable(documents: Callable[[], Iterable[Document]]) -> Iterator[None]:
 
 
 def malformed(documents: Iterable[Document]) -> list[Diagnostic]:
-    """Return the fields of jobs that an API server would refuse (SCH002, QUE030).
+    """Return the fields of jobs and queues that an API server would refuse (SCH002, QUE030).
 
-    They raise nothing: a pod count in quotes counts as one pod.
+    They raise nothing: a pod count in quotes counts as one pod. Workloads are left out: they come from a cluster, and
+    in thousands.
     """
     context = context_of(documents, datetime.fromtimestamp(0, UTC))
-    jobs = replace(context, subjects=tuple(s for s in context.subjects if row_of(s.value) is not None))
-    return _found((wrong_type, amounts), jobs)
+    written = replace(context, subjects=tuple(filter(_is_written, context.subjects)))
+    return _found((wrong_type, amounts), written)
+
+
+def _is_written(subject: Subject) -> bool:
+    return (subject.gvk.group == KUEUE and subject.gvk.kind != "Workload") or row_of(subject.value) is not None
 
 
 def culprits(documents: Iterable[Document]) -> list[Diagnostic]:
@@ -75,5 +81,7 @@ def _unreadable(document: Document) -> Iterator[Diagnostic]:
         snapshot(cluster_of([document.value]).objects)
     except ConversionError:
         return
-    except _FAILURES as error:
-        yield document.diagnostic("SCH002", (), f"a field of this {document.value['kind']} has the wrong type: {error}")
+    except _FAILURES:
+        missing = missing_fields(context_of([document], datetime.fromtimestamp(0, UTC)))
+        kind, found = document.value["kind"], [finding.diagnostic("SCH002", Severity.ERROR) for finding in missing]
+        yield from found or [document.diagnostic("SCH002", (), f"a field of this {kind} is missing or of a wrong type")]

@@ -28,6 +28,13 @@ _LOADED: Final = frozenset({EXCEPTION, "Suite", *SHAPES})
 _ALL_VERSIONS: Final = Webhook(url="https://localhost")
 """With a conversion webhook a CRD describes its older versions, too."""
 _ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata"})
+_TYPES: Final = {
+    "object": "a map",
+    "array": "a list",
+    "string": "a string",
+    "integer": "a whole number",
+    "boolean": "true or false",
+}
 _VERSIONS: Final = ("v1", "v2", "v1beta1", "v1beta2", "v1alpha1")
 _SERVED: Final = ("", "apps", "batch", "policy", "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io",
                   "storage.k8s.io", "scheduling.k8s.io", "extensions")  # fmt: skip
@@ -128,10 +135,10 @@ def _fits(shape: Shape, value: Any) -> bool:
 
 def _wanted(shape: Shape) -> str:
     if shape.map is not None:
-        return "a map"
+        return _TYPES["object"]
     if shape.list is not None:
-        return "a list"
-    return {"string": "a string", "integer": "a whole number", "boolean": "true or false"}.get(shape.scalar, "a number")
+        return _TYPES["array"]
+    return _TYPES.get(shape.scalar, "a number")
 
 
 def _found(value: Any) -> str:
@@ -169,6 +176,8 @@ def wrong_type(context: LintContext) -> Iterator[Finding]:
     for subject, wrong in _checked(context):
         if not wrong.unknown:
             yield subject.finding(wrong.path, wrong.message, wrong.hint and _in_quotes(subject, wrong))
+    for subject, schema in _described(context):
+        yield from (subject.finding(path, told) for path, told in _nulls(schema, subject.value, ()))
     for subject in context.subjects:
         value = subject.at("kind")
         if "apiVersion" in subject.value and value is not None and not isinstance(value, str):
@@ -190,13 +199,59 @@ def unknown_value(context: LintContext) -> Iterator[Finding]:
     """The field accepts listed values only, and this is not one of them: the API server rejects the object. The values
     are those of the queue's kinds, and of the CustomResourceDefinitions in the files. They are case-sensitive.
     """
+    for subject, schema in _described(context):
+        yield from _values(subject, schema, ())
+
+
+def _described(context: LintContext) -> Iterator[tuple[Subject, Any]]:
+    """Yield the objects of which a CRD is known, with the schema of their version."""
     crds = {**_own(), **_among(context)}
     for subject in context.subjects:
         crd = crds.get((subject.gvk.group, subject.gvk.kind))
         for version in _versions(crd) if crd is not None else ():
             if version.get("name") == subject.gvk.version:
                 schema = version.get("schema")
-                yield from _values(subject, schema.get("openAPIV3Schema") if isinstance(schema, dict) else None, ())
+                yield subject, schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
+
+
+def missing_fields(context: LintContext) -> Iterator[Finding]:
+    """Find the required fields that are not there; no rule of its own, as a file may be a part of an object."""
+    for subject, schema in _described(context):
+        yield from (subject.finding(path, told, key=True) for path, told in _missing(schema, subject.value, ()))
+
+
+def _missing(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(schema, dict) and isinstance(value, dict | list):
+        required = schema.get("required")
+        if isinstance(value, dict) and isinstance(required, list):
+            where = dotted(path) or "the object"
+            yield from ((path, f"{where} has no {name}") for name in required if name not in value)
+        for step, inner, child in _children(schema, value):
+            yield from _missing(inner, child, (*path, step))
+
+
+def _nulls(schema: Any, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the items of lists and the required fields that are null, which the API server takes for missing."""
+    if not isinstance(schema, dict) or not isinstance(value, dict | list):
+        return
+    required = schema.get("required")
+    for step, inner, child in _children(schema, value):
+        needed = isinstance(value, list) or (isinstance(required, list) and step in required)
+        if child is None and needed and isinstance(inner, dict) and not inner.get("nullable"):
+            wanted = _TYPES.get(str(inner.get("type")), "a value")
+            yield (*path, step), f"{dotted((*path, step))} is null, expected {wanted}"
+        yield from _nulls(inner, child, (*path, step))
+
+
+def _children(schema: dict[str, Any], value: dict[str, Any] | list[Any]) -> Iterator[tuple[str | int, Any, Any]]:
+    """Yield the step to each part of a value, with the schema of the part and the part."""
+    if isinstance(value, list):
+        yield from ((i, schema.get("items"), child) for i, child in enumerate(value))
+        return
+    fields = schema.get("properties")
+    for key, child in value.items():
+        known = fields.get(key) if isinstance(fields, dict) else None
+        yield key, known if known is not None else schema.get("additionalProperties"), child
 
 
 def _versions(crd: dict[str, Any]) -> list[dict[str, Any]]:
