@@ -165,3 +165,19 @@ def test_a_custom_kind_of_no_server_is_told_and_ends_nothing():
     )
     found = lint(read_text(text, "m.yaml"), datetime(2026, 9, 1, tzinfo=UTC)).findings
     assert [(f.code, f.place.line) for f in found if f.severity == "error"] == [("SCH002", 4)]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "line", "hint"),
+    [
+        ("batch/v1", "job", 2, 'did you mean "Job"?'),
+        ("batch/v1", "Jobs", 2, 'did you mean "Job"?'),
+        ("apps/v1", "deployments", 2, 'did you mean "Deployment"?'),
+        ("batch/v1beta1", "CronJob", 1, "write apiVersion: batch/v1"),
+        ("policy/v1beta1", "PodSecurityPolicy", 1, "the kind was removed"),
+    ],
+)
+def test_a_misspelt_kind_is_told_at_the_kind(version, kind, line, hint):
+    """It was never removed; one that was, or has another version, is told at the version."""
+    (found,) = lint(read_text(f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n", "a.yaml"), NOW).findings
+    assert (found.code, found.place.line, found.hint) == ("SCH003", line, hint)

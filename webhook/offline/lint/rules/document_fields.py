@@ -297,8 +297,10 @@ def not_served(context: LintContext) -> Iterator[Finding]:
         group = "apps" if gvk.group == "extensions" and gvk.kind != "Ingress" else group
         others = [GroupVersionKind(group, version, gvk.kind) for version in _VERSIONS]
         served = next((other for other in others if is_built_in(other)), None)
-        hint = f"write apiVersion: {served.api_version}" if served else "the kind was removed"
-        yield subject.finding(("apiVersion",), f"{gvk} is not served by Kubernetes 1.36", hint)
+        near = did_you_mean(gvk.kind, {k.kind for k in built_in_kinds() if k.group == group} - {gvk.kind})
+        hint = f"write apiVersion: {served.api_version}" if served else near or "the kind was removed"
+        where = "apiVersion" if served or not near else "kind"
+        yield subject.finding((where,), f"{gvk} is not served by Kubernetes 1.36", hint)
     yield from _policies_not_served(context)
     yield from _params_not_served(context)
 
