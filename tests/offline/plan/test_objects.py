@@ -114,6 +114,14 @@ def test_what_such_a_kind_makes_is_queued():
     assert list(cluster.jobs.values()) == ["Job lab/nightly-1"]
 
 
+def test_jobs_without_a_name_are_told_each():
+    """An API server refuses them; a plan says at least that it has seen them."""
+    spec = {"template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}
+    bare = {"apiVersion": "batch/v1", "kind": "Job", "spec": spec}
+    cluster = cluster_of([bare, {**bare, "metadata": {"namespace": "lab"}}, {**bare, "metadata": None}])
+    assert cluster.unqueued == ("Job default/unnamed-x", "Job lab/unnamed-x", "Job default/unnamed-x2")
+
+
 def test_a_job_without_queue_takes_the_default_one_or_is_told():
     """A LocalQueue named `default` takes jobs that name none; elsewhere they do not wait for quota."""
     plain = job(labels={})

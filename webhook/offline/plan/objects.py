@@ -104,7 +104,7 @@ def unpacked(values: Iterable[Any]) -> Iterable[Object]:
     for value in found:
         if value.get("kind") and isinstance(value.get("metadata"), dict):
             yield value
-        elif is_configuration(value):  # a file of Kueue's has no metadata
+        elif is_configuration(value) or row_of(value) is not None:  # a file of Kueue's has none, a job may lack it
             yield {**value, "metadata": {}}
 
 
@@ -134,7 +134,7 @@ def _named(obj: Object, named: Counter[tuple[str, str, str]]) -> Object:
     if not name:
         prefix = str(metadata.get("generateName") or "")
         key = str(obj.get("kind")), str(metadata.get("namespace") or "default"), prefix
-        named[key] += bool(prefix)
+        named[key] += 1
         name = generated_name(prefix or "unnamed-", named[key])
     return {**obj, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default", "name": str(name)}}
 
