@@ -5,6 +5,7 @@ A trace says nothing about quota; the queues come from state files, or with the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -108,6 +109,9 @@ def arrival(row: Mapping[str, Any], line: int) -> Arrival:
     if not isinstance(requests, Mapping):
         raise RowError("must be a map from resources to quantities", "requests")
     asked = {**requests, **{k: v for k, v in given.items() if k not in COLUMNS}}
+    for column, value in {**given, **asked}.items():
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise RowError(f"{json.dumps(value, ensure_ascii=False)} is neither a string nor a number", str(column))
     return Arrival(
         at=_time(given, "time"),
         run=_time(given, "run"),
