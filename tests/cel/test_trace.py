@@ -48,6 +48,13 @@ def test_command_prints_value_type_and_cost(tmp_path):
     assert text == "[2, 3]   type list(int), cost 33, estimated 51\n"
 
 
+def test_a_patch_is_shown_as_it_is_written():
+    """What `--mutation` makes, without the fields that it does not have."""
+    text = '[JSONPatch{op: "add", path: "/x", value: Object.spec{a: 1}}, JSONPatch{op: "move", path: "/x", from: "/y"}]'
+    result = CliRunner().invoke(eval_command, ["--mutation", text])
+    assert (result.exit_code, result.output.partition("   type")[0]) == (0, text)
+
+
 def test_command_shows_the_place_of_a_failure(tmp_path):
     """A failing expression exits with 1 and a caret under the part that failed."""
     result = CliRunner().invoke(eval_command, ["1 + object.a"])

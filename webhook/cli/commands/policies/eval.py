@@ -211,6 +211,11 @@ def shown(tagged: Mapping[str, Any]) -> str:
             return f"optional({shown(value)})" if value is not None else "optional.none()"
         case "duration":
             return f"duration({int(str(value)) / 1e9:g}s)"
+        case "JSONPatch":
+            fields = {
+                k: v if isinstance(v, dict) else {"t": "string", "v": v} for k, v in dict(value or {}).items() if v
+            }
+            return f"JSONPatch{{{', '.join(f'{k}: {shown(v)}' for k, v in fields.items() if v['t'] != 'nil')}}}"
         case "int" | "double":
             return str(value)
         case tag:
