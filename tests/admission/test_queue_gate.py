@@ -80,6 +80,13 @@ def asked(gpus: int, rules: Rules = KUEUE, selector: str = "{}") -> GateAnswer:
     return gate.ask(job, obj, "a", False)
 
 
+def test_a_local_queue_without_a_cluster_queue_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that a ClusterQueue without a name does not exist."""
+    monkeypatch.setitem(globals(), "CLUSTER", CLUSTER.replace("{clusterQueue: cq}", "{}"))
+    told = "queue a/lq: the LocalQueue names no ClusterQueue; the job waits for it"
+    assert asked(1) == GateAnswer(True, warnings=(told,))
+
+
 @pytest.mark.parametrize(("gpus", "together"), [(6, 12), (9, 9)], ids=["together", "each"])
 @pytest.mark.parametrize("rules", [KUEUE, CLOSED], ids=["kueue", "a rule that denies"])
 def test_pod_sets_share_what_a_queue_can_give(gpus: int, together: int, rules: Rules) -> None:

@@ -94,6 +94,8 @@ class QueueGate:
         if (at(local, ("spec", "stopPolicy")) or "None") != "None":
             return _let_in(f"queue {name} is stopped; the job waits until it is resumed")
         target = str(at(local, ("spec", "clusterQueue")) or "")
+        if not target:
+            return _let_in(f"queue {name}: the LocalQueue names no ClusterQueue; the job waits for it")
         pending_queue = self._core.state.by_queue.get(target)
         if pending_queue is None:
             return _let_in(f"queue {name}: ClusterQueue {target} does not exist; the job waits for it")

@@ -102,6 +102,8 @@ class Definitions:
             return f"LocalQueue {local.name}: {local.problem}"
         if local.stop_policy != StopPolicy.NONE:
             return f"LocalQueue {local.name} is stopped"
+        if not local.cluster_queue:
+            return f"LocalQueue {local.name} names no ClusterQueue"
         if local.cluster_queue not in self.cluster_queues:
             return f'ClusterQueue "{local.cluster_queue}" does not exist'
         return ""

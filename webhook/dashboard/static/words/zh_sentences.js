@@ -37,6 +37,7 @@ export default {
   "ClusterQueue \"{}\" does not exist": "ClusterQueue “{}” 不存在",
   "LocalQueue \"{}\" does not exist": "LocalQueue “{}” 不存在",
   "LocalQueue {} is stopped": "LocalQueue {} 已停止",
+  "LocalQueue {} names no ClusterQueue": "LocalQueue {} 没有指定 ClusterQueue",
   "LocalQueue {}: {}": "LocalQueue {}：{}",
   "no queue name is set": "没有指定队列名称",
   "it is stopped": "已停止",
