@@ -102,6 +102,17 @@ def test_an_exception_may_be_from_a_shipped_policy(name, told):
     assert ("REF007" in found(text)) is told
 
 
+def test_versions_that_are_null_are_told_as_missing_alone():
+    """Not as versions without names that serve nothing."""
+    text = (
+        RIGHT.replace('apiVersions: ["*"]', "apiVersions: null").replace("  PARAMS\n", "").replace("CONDITION", "true")
+    )
+    text = text.replace("GROUPS", '[""]').replace("RESOURCES", "[pods]").replace("EXPRESSION", "true")
+    found = lint(read_text(text, "x.yaml"), NOW).findings
+    assert "RCH002" not in {f.code for f in found}
+    assert any("apiVersions" in f.message for f in found)
+
+
 def test_codes_are_given_once_and_said_in_one_line():
     """A code belongs to one rule, with a title that is one line and a text that says why."""
     codes = [rule.code for rule in BY_CODE.values()]

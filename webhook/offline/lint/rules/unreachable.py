@@ -138,7 +138,7 @@ def _no_versions(policy: Subject, path: Path, found: dict[str, Any]) -> Iterator
     names = {word.partition("/")[0] for word in words(found, "resources")}
     served = {gvk.version for gvk in built_in_kinds() if gvk.group in groups and plural(gvk.kind) in names}
     known = {plural(gvk.kind) for gvk in built_in_kinds() if gvk.group in groups}
-    if not served or "*" in versions or not names <= known or served & set(versions):
+    if not served or not versions or "*" in versions or not names <= known or served & set(versions):
         return
     shown = ", ".join(sorted(served))
     message = f"{', '.join(sorted(names))} {'is' if len(names) == 1 else 'are'} not served in {', '.join(versions)}"
