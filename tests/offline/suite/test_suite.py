@@ -360,6 +360,19 @@ def test_a_folder_that_may_not_be_looked_into_is_told(suite, tmp_path, monkeypat
     assert "private: error[FILE001]" in done.stderr
 
 
+@pytest.mark.parametrize(("file", "code"), [("suite.yaml", 2), ("notes.yaml", 0)])
+def test_a_link_to_a_folder_with_suites_is_told(suite, tmp_path, file, code):
+    """It is not followed; a working folder may have links to what is no test."""
+    suite(case(), head="policies: [policy.yaml]")
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "deep" / file).write_text("a: 1\n")
+    (tmp_path / "linked").symlink_to(elsewhere)
+    done = run(tmp_path)
+    assert (done.exit_code, "1 passed, 0 failed" in done.stdout) == (code, True)
+    assert ("linked: error[FILE001]" in done.stderr) is (code == 2)
+
+
 def test_outputs_are_one_document(suite):
     """JSON, JUnit and SARIF stand alone on standard output, with the failed case in each."""
     folder = suite(case() + case(POD % 3).replace("one", "two", 1))

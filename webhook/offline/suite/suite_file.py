@@ -161,8 +161,17 @@ def suites_of(paths: Iterable[Path], findings: list[Diagnostic], rules: tuple[st
 def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not hidden and (is_passed_by(path) or (path.suffix in SUFFIXES and is_suite(path))):
+        if not hidden and (_passes_by_suites(path) or _holds_tests(path)):
             yield path
+
+
+def _passes_by_suites(path: Path) -> bool:
+    """Return whether a folder that is passed by may hold suites: a working folder has links to all sorts of things."""
+    return is_passed_by(path) and (not path.is_symlink() or any(map(_holds_tests, path.rglob("*"))))
+
+
+def _holds_tests(path: Path) -> bool:
+    return path.suffix in SUFFIXES and is_suite(path)
 
 
 def _suites_of(file: Path, findings: list[Diagnostic], tried: set[Path]) -> Iterator[Suite]:
