@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.cluster.jobs.steps import JobStep
-from webhook.cluster.workloads.conditions import STARTS
 from webhook.jobs.job import Job
 from webhook.jobs.readiness import pods_ready
-from webhook.kube.condition_types import ADMITTED, FINISHED, PODS_READY, WAIT_FOR_RECOVERY
+from webhook.kube.condition_types import ADMITTED, FINISHED, PODS_READY, WAIT_FOR_RECOVERY, WAIT_FOR_START
 from webhook.kube.conditions import find, holds
 from webhook.store.objects import Object
 
 STARTED: Final = "Started"
 """The reason of `PodsReady` when all pods are ready for the first time since the admission."""
 _RECOVERING: Final = frozenset({WAIT_FOR_RECOVERY, "Recovered"})
+_STARTS: Final = (False, WAIT_FOR_START, "Not all pods are ready or succeeded")
 _RECOVERS: Final = (False, WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery")
 _READY: Final = "All pods reached readiness and the workload is running"
 _ENDS: Final = frozenset({JobStep.CREATE, JobStep.ADOPT, JobStep.REJECT, JobStep.GROW, JobStep.REPLACED,
@@ -45,8 +45,8 @@ def told_of(workload: Object, *, ready: bool) -> tuple[bool, str, str] | None:
 
 def _of(workload: Object, told: Object, *, ready: bool) -> tuple[bool, str, str]:
     if not holds(workload, ADMITTED):
-        return STARTS
+        return _STARTS
     before = told.get("reason")
     if ready:
         return True, "Recovered" if before in _RECOVERING else STARTED, _READY
-    return _RECOVERS if told.get("status") == "True" or before == WAIT_FOR_RECOVERY else STARTS
+    return _RECOVERS if told.get("status") == "True" or before == WAIT_FOR_RECOVERY else _STARTS

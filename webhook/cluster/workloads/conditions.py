@@ -53,8 +53,6 @@ EVICTIONS: Final = {
 }
 """Evictions with a message of Kueue's."""
 NO_RESERVATION: Final = ("NoReservation", "The workload has no reservation")
-STARTS: Final = (False, WAIT_FOR_START, "Not all pods are ready or succeeded")
-"""Status, reason and message of `PodsReady` from an admission until all pods are ready."""
 UNCHECKED: Final = ("UnsatisfiedAdmissionChecks", "The workload has not all checks ready")
 EVALUATION: Final = "PendingEvaluation"
 NO_HOLD: Final = "Workload no longer on hold; waiting for quota reservation"
@@ -85,8 +83,6 @@ def admitted(workload: Object, decision: Admitted, target: Object | None, amount
         if holds(workload, type_):
             before = f"Previously: {(find(workload, type_) or {}).get('message') or ''}"
             rows = with_condition(rows, type_, False, QUOTA_RESERVED, before, now, generation)
-    if find(workload, PODS_READY) is not None:  # of an earlier run, whose time to recover would go on
-        rows = with_condition(rows, PODS_READY, *STARTS, now, generation)
     held = find(workload, REQUEUED) or {}
     if held.get("status") == "False":
         again = undone(held) or (QUOTA_RESERVED, message)
