@@ -21,11 +21,12 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 from webhook import readiness
 from webhook.api.conversion.convert import conversion_review
 from webhook.certificates.secret import CertificateSecret
+from webhook.cluster import front_proxy
 from webhook.cluster.api.param_kinds import ParamKinds
 from webhook.cluster.api.view import View
 from webhook.cluster.clocks import Clocks
 from webhook.cluster.core.visibility import PendingWorkloads
-from webhook.cluster.front_proxy import front_proxy
+from webhook.cluster.front_proxy import FrontProxy
 from webhook.cluster.policy_facts import ViewFacts
 from webhook.cluster.queues.counts import WorkloadCounts
 from webhook.cluster.webhooks.keep_registered import Registered, Release
@@ -330,13 +331,19 @@ class Daemon:
         """Open the port of the aggregated API. Raises OSError where that cannot be done."""
         address = self.config.visibility_listen
         try:
-            proxy = await front_proxy(self.view.store)
+            proxy = await front_proxy.read(self.view.store)
             certificate = ServingCertificate(Folder(self.config.cert_dir), proxy.authorities)
         except (StoreError, ValueError) as error:
             raise OSError(f"--visibility-listen {address}: {error}") from None
+        check = ClientCheck(proxy.names)
+
+        def use(changed: FrontProxy) -> None:
+            certificate.ask_for(changed.authorities)
+            check.names = changed.names
+
         self._spawn(certificate.follow(), "certificate of the visibility API")
-        queues = PendingWorkloads(self.view, core)
-        app = VisibilityApp(queues, self._may, ClientCheck(proxy.names), self.metrics)
+        self._spawn(front_proxy.follow(self.view.store, proxy, use), "front proxy of the API server")
+        app = VisibilityApp(PendingWorkloads(self.view, core), self._may, check, self.metrics)
         return await self._listen("--visibility-listen", app, address, certificate.context)
 
     async def _may(self, check: Check) -> bool:

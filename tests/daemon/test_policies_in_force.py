@@ -16,7 +16,7 @@ from webhook.cluster.webhooks.keep_registered import registered
 from webhook.cluster.webhooks.required_webhooks import hooks
 from webhook.config import QueueMode
 from webhook.diagnostics import SourceError
-from webhook.policy.loading.load_bundle import load_bundle
+from webhook.policy.loading.load_bundle import NOT_IN_FORCE, load_bundle
 from webhook.policy.queue_rules.file_rules import FileRules
 from webhook.policy.queue_rules.files import chosen
 from webhook.policy_reload import reload
@@ -113,6 +113,31 @@ def test_a_link_to_a_folder_does_not_replace_a_good_set(policies):
         return [*found, (await files.look(), files.problem == ""), len(files.current.bundle.policies)]
 
     assert asyncio.run(go()) == [(False, True), (False, True), 1]
+
+
+def test_a_folder_that_is_set_apart_is_noticed(policies):
+    """By a mark that is put into it, and taken away: what is in force is what a restart would load."""
+    folder = policies / "drafts"
+    folder.mkdir()
+    (folder / "policy.yaml").write_text(RULES.replace("no-foo", "draft"))
+
+    async def go():
+        files = PolicyFiles((policies,), lambda p: None)
+
+        def names():
+            return sorted(policy.name for policy in files.current.bundle.policies)
+
+        seen = [names()]
+        (folder / NOT_IN_FORCE).write_text("")
+        seen.append((await files.look(), names()))
+        (folder / NOT_IN_FORCE).unlink()
+        seen.append((await files.look(), names()))
+        return seen
+
+    both, apart, again = asyncio.run(go())
+    assert len(both) == 2
+    assert apart == (True, [name for name in both if name != "draft"])
+    assert again == (True, both)
 
 
 def test_a_set_that_lost_all_its_policies_is_told(policies, caplog):

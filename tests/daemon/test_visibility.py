@@ -1,6 +1,7 @@
 """The aggregated API of pending workloads: who may ask, what is answered, and through a real API server."""
 
 import asyncio
+import json
 import ssl
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -12,9 +13,9 @@ from tests.cluster.live.test_preemption import kueue  # noqa: F401 - a fixture
 from tests.cluster.small_cluster import queues
 from tests.daemon.serving import running
 from tests.patience import PATIENCE, until
+from webhook.cluster import front_proxy
 from webhook.cluster.api.client import Client, Pace
 from webhook.cluster.api.live_store import LiveStore
-from webhook.cluster.front_proxy import front_proxy
 from webhook.kube.gvk import gvk_of
 from webhook.store.errors import StoreError
 from webhook.store.memory import MemoryStore
@@ -74,6 +75,49 @@ async def serving(tmp_path, policies, *objects):
             yield ask, talk, store
 
 
+def test_another_authority_of_the_front_proxy_is_trusted_while_it_runs(tmp_path, policies, monkeypatch):
+    """Whoever rotates it publishes both first. What cannot be used changes nothing."""
+    monkeypatch.setattr(front_proxy, "LOOK_SECONDS", 0.05)
+    new = Folder(tmp_path / "new")
+    ensure(new, ("proxy",), datetime.now(UTC))
+    issue_client(new, "new-proxy", datetime.now(UTC))
+
+    async def go():
+        async with serving(tmp_path, policies, *queues()) as (ask, _, store):
+            trust = ssl.create_default_context(cafile=str(Folder(tmp_path / "certs").bundle))
+            trust.load_cert_chain(new.client_certificate, new.client_key)
+
+            async def publish(authorities, names):
+                data = {"requestheader-client-ca-file": authorities, "requestheader-allowed-names": json.dumps(names)}
+                await store.patch(front_proxy.CONFIG_MAP, front_proxy.NAME, front_proxy.NAMESPACE, {"data": data})
+
+            async def status():
+                async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+                    try:
+                        return (await ask(CQ, client=session))[0]
+                    except aiohttp.ClientError:
+                        return None
+
+            assert await status() is None
+            both = (tmp_path / "proxy" / "ca.crt").read_text() + new.bundle.read_text()
+            await publish("no certificate", ["front-proxy"])
+            await publish(both, ["front-proxy", "new-proxy"])
+
+            async def trusted():
+                return await status() == 200
+
+            await until(trusted, "the new front proxy is trusted")
+            assert (await ask(CQ))[0] == 200
+            await publish(both, ["front-proxy"])
+
+            async def refused():
+                return await status() == 403
+
+            await until(refused, "its name is not allowed any more")
+
+    asyncio.run(go())
+
+
 def test_what_waits_in_the_order_of_the_queue(tmp_path, policies):
     """Positions in both queues, from 0; limit and offset; a LocalQueue shows its own."""
     second = queues()[-1]
@@ -91,10 +135,10 @@ def test_what_waits_in_the_order_of_the_queue(tmp_path, policies):
 
             await until(all_there, "three wait")
             return (await ask(CQ))[1], [(await ask(path))[1]["items"] for path in (
-                LQ, SECOND, f"{CQ}?limit=1&offset=1", f"{CQ}?limit=0",
+                LQ, SECOND, f"{CQ}?limit=1&offset=1", f"{CQ}?limit=0", f"{CQ}?offset={2**63}",
             )]  # fmt: skip
 
-    summary, (main, other, part, none) = asyncio.run(go())
+    summary, (main, other, part, none, beyond) = asyncio.run(go())
     assert (summary["kind"], summary["apiVersion"]) == (
         "PendingWorkloadsSummary",
         "visibility.kueue.x-k8s.io/v1beta2",
@@ -109,7 +153,7 @@ def test_what_waits_in_the_order_of_the_queue(tmp_path, policies):
     assert rows(summary["items"]) == [("a", "main", 0, 0), ("b", "second", 1, 0), ("c", "main", 2, 1)]
     assert rows(main) == [("a", "main", 0, 0), ("c", "main", 2, 1)]
     assert rows(other) == rows(part) == [("b", "second", 1, 0)]
-    assert none == []
+    assert none == beyond == []
     assert summary["items"][0]["priority"] == 3
 
 
@@ -147,7 +191,7 @@ def test_through_the_api_server(tmp_path, policies, control_plane, kueue):  # no
             control_plane.kubeconfig, None, Pace(500, timeout=PATIENCE), asyncio.get_running_loop().time
         )
         store = LiveStore(client)
-        assert (await front_proxy(store)).names
+        assert (await front_proxy.read(store)).names
         made = []
         try:
             async with running(tmp_path, policies, store, visibility_listen="127.0.0.1:0") as (daemon, _):

@@ -19,7 +19,7 @@ from time import monotonic, perf_counter
 from typing import Final
 
 from webhook.diagnostics import Diagnostic, SourceError
-from webhook.policy.loading.load_bundle import SUFFIXES, files_of
+from webhook.policy.loading.load_bundle import NOT_IN_FORCE, SUFFIXES, files_of
 from webhook.policy.queue_rules.configured import Configured
 from webhook.policy_reload.policies import REST, RULES, LoaderError, Policies, fetch, load, paced
 
@@ -178,11 +178,13 @@ def _marks(paths: Iterable[str]) -> Iterator[FileMark]:
                 continue
             yield path, 0, 0, 0  # one that is empty differs from one that is not there
             with os.scandir(path) as entries:
-                inner = [e for e in entries if not e.name.startswith(".")]
+                inner = [e for e in entries if not e.name.startswith(".") or e.name == NOT_IN_FORCE]
             links = [e.path for e in inner if e.is_symlink() and e.is_dir()]  # refused, so not entered
             yield from ((link, 0, 0, 0) for link in links)
-            yield from _marks(
-                e.path
-                for e in inner
-                if e.path not in links and (e.is_dir(follow_symlinks=False) or os.path.splitext(e.name)[1] in SUFFIXES)
-            )
+            yield from _marks(e.path for e in inner if e.path not in links and _counts(e))
+
+
+def _counts(entry: os.DirEntry[str]) -> bool:
+    """Return whether what is loaded depends on an entry of a folder: one apart from the others has a mark in it."""
+    suffix = os.path.splitext(entry.name)[1]
+    return entry.is_dir(follow_symlinks=False) or suffix in SUFFIXES or entry.name == NOT_IN_FORCE

@@ -9,9 +9,9 @@ from aiohttp import web
 from webhook.server.responses import StatusError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClientCheck:
-    """The common names that are let in; with none, every certificate of the authorities is."""
+    """The common names that are let in; with none, every certificate of the authorities is. They may be replaced."""
 
     names: frozenset[str] = frozenset()
 

@@ -67,6 +67,15 @@ class ServingCertificate:
         self.problem, self._failed = "", _NOTHING
         return True
 
+    def ask_for(self, client_ca: str) -> None:
+        """Ask new connections for certificates of these CAs (PEM) from now on. Raises OSError, ValueError: then not."""
+        before, self._client_ca = self._client_ca, client_ca
+        try:
+            self._newest, self.expires = self._load()
+        except (OSError, ValueError):
+            self._client_ca = before
+            raise
+
     async def follow(self, every: float = CHECK_SECONDS) -> None:
         """Check for changes every `every` seconds, for ever, and log them."""
         while True:

@@ -28,6 +28,8 @@ GROUP: Final = "visibility.kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")
 LIMIT: Final = 1000
 MOST: Final = 100_000
+_HIGHEST: Final = 2**31
+"""Of a limit or an offset: more is taken as this, which is beyond any queue."""
 _EXTRA: Final = "x-remote-extra-"
 _PATH: Final = re.compile(
     rf"/apis/{re.escape(GROUP)}/(?P<version>v1beta[12])"
@@ -132,7 +134,7 @@ def _number(request: web.BaseRequest, name: str, default: int) -> int:
     if not text:
         return default
     try:
-        return max(0, int(text))
+        return min(max(0, int(text)), _HIGHEST)
     except ValueError:
         raise StatusError(f"{name} is not a number: {text[:40]}") from None
 
